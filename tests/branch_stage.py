@@ -56,7 +56,7 @@ class Stage:
 
     def back_to(self, name: str) -> None:
         self.world.git("update-ref", f"refs/heads/{self.session.target.branch}", self.heads[name])
-        self.session.log.landings.pending = None
+        self.session.log.branch_writes.pending = None
 
     def give(self, text: str, *, by: str = "ann") -> CommandResult:
         (command,) = parse_comment(text)

@@ -52,7 +52,7 @@ def keep_runs_in(directory: Path) -> None:
         def expect(self, hash_seed: int = 0) -> None:
             """Most runs are cached: nothing is started in advance."""
 
-        def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
+        def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
             """Nothing is started."""
 
     def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:

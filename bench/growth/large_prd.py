@@ -12,7 +12,7 @@ from prd2pr.planning.passes.part import MAX_STORIES_PER_CALL
 NAME = "large"
 PRD = f"prds/{NAME}.md"
 A_STORY = 3  # requirements
-MOST_CYCLES = 40
+MAX_CYCLES = 40
 
 
 def prd_text(size: int) -> str:
@@ -42,7 +42,7 @@ def as_content(value: object) -> list[dict[str, str]]:
 def answers(size: int) -> Iterator[tuple[str, object]]:
     stories = [list(range(n, min(n + A_STORY, size + 1))) for n in range(1, size + 1, A_STORY)]
     yield f"{NAME}/plan/planner/1/1", {"stories": [one_call(n, ids) for n, ids in enumerate(stories, 1)]}
-    count = min(MOST_CYCLES, max(1, size // 6))
+    count = min(MAX_CYCLES, max(1, size // 6))
     groups = [stories[len(stories) * n // count : len(stories) * (n + 1) // count] for n in range(count)]
     yield f"{NAME}/plan-cycles/decomposer_cycles/1/1", {"cycles": [cycle(n, each) for n, each in enumerate(groups, 1)]}
     for n, group in enumerate(groups, 1):

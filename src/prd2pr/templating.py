@@ -65,7 +65,7 @@ def write_bytecode(bucket: Bucket) -> None:
     place = Path(bucket.key)
     place.parent.mkdir(exist_ok=True)
     handle, made = tempfile.mkstemp(dir=place.parent, prefix=place.name)
-    os.fchmod(handle, 0o644)  # as readable as the program itself
+    os.fchmod(handle, 0o644)  # world-readable, like the installed package
     with os.fdopen(handle, "wb") as file:
         bucket.write_bytecode(file)
     Path(made).replace(place)

@@ -322,7 +322,9 @@ def test_duplicate_failure_or_pattern_counts_once() -> None:
 
 
 def test_three_estimates_in_any_order_and_the_factor() -> None:
-    assert estimator.three_point(10, 20, 60) == estimator.three_point(60, 10, 20) == 25
+    assert (
+        estimator.compute_three_point_estimate(10, 20, 60) == estimator.compute_three_point_estimate(60, 10, 20) == 25
+    )
     given = estimator.EstimateAnswer.model_validate(
         {
             "stories": [

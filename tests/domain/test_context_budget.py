@@ -8,8 +8,8 @@ from prd2pr.domain.costs.context_budget import (
     SHARED_PARTS,
     SHARED_TOKENS,
     ContextBudget,
+    divide_budget,
     get_context_budget,
-    share_out,
 )
 
 
@@ -40,4 +40,4 @@ def test_shared_context_shares_add_up_to_one() -> None:
 def test_small_requests_are_met_and_the_rest_is_shared(
     limit: int, wanted: dict[str, int], given: dict[str, int]
 ) -> None:
-    assert share_out(limit, wanted) == given
+    assert divide_budget(limit, wanted) == given

@@ -18,7 +18,7 @@ from prd2pr.views.board.models import (
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.board.stories import build_story_view
-from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.models import PlanningCost, SpendLimits
 
 NOW = "2026-11-16T12:00:00Z"
@@ -26,7 +26,7 @@ SONNET = "anthropic:claude-sonnet-5-5"
 
 
 def source_of(branch: Branch, repo: str = "acme/shop", **changes: Any) -> PrdSource:
-    facts = BranchFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+    facts = PrdFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
     fields: dict[str, Any] = {
         "repo": repo,
         "branch": f"prd2pr/{branch.prd.id}",

@@ -19,7 +19,7 @@ from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import ProjectState, RunRecord, Sprint, Status, Transition
 from prd2pr.errors import SetupProblem
 from prd2pr.github.messages.checks import CheckView
-from prd2pr.github.messages.closed import ClosedView, HaltedView
+from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
 from prd2pr.github.messages.markers import status_marker, story_marker, tracking_marker, waiting_marker
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
@@ -215,8 +215,8 @@ def executed() -> dict[str, CommandReply]:
 
 
 def queries() -> dict[str, CommandReply]:
-    picture = sample().picture(mode="none")
-    stories = tuple(row.id for row in picture.board)
+    pull_view = sample().pull_view(mode="none")
+    stories = tuple(row.id for row in pull_view.board)
     finding = FINDINGS["GRN201"]
     moves = (
         Transition(
@@ -254,8 +254,8 @@ def queries() -> dict[str, CommandReply]:
             ("/sprint resume", "/sprint status", "/backlog view", "/state"),
             NextStep("The sprint is paused.", "/sprint resume"),
         ),
-        "story_status": StoryStatusReply(picture.board[3], "CODE_GREEN", 1, 4, (LOCKED,), GO_ON),
-        "overview": OverviewReply(picture.board, picture.figures, picture.stories_in_all, GO_ON),
+        "story_status": StoryStatusReply(pull_view.board[3], "CODE_GREEN", 1, 4, (LOCKED,), GO_ON),
+        "overview": OverviewReply(pull_view.board, pull_view.figures, pull_view.stories_in_all, GO_ON),
         "logs": LogsReply(
             (
                 LogLine("2026-11-16T09:00:00Z", "call loyalty-1/red/tester/1/1: 2400 tokens"),
@@ -264,7 +264,7 @@ def queries() -> dict[str, CommandReply]:
             120,
         ),
         "logs_none": LogsReply((), 0, "loyalty-5"),
-        "metrics": MetricsReply(picture.figures, picture.costs, attempts=9, refused=2),
+        "metrics": MetricsReply(pull_view.figures, pull_view.costs, attempts=9, refused=2),
         "budget": BudgetReply(
             (
                 BudgetRow("this run", "usd", 0.5, None),
@@ -309,7 +309,7 @@ def queries() -> dict[str, CommandReply]:
         "explained_not": ExplainReply("GRN999", did_you_mean=("GRN201", "GRN301")),
         "sprint": SprintReply(
             Sprint(id="s1", goal="Customers come back.", stories=stories, status="active"),
-            picture.board, "SPRINT_ACTIVE", GO_ON,
+            pull_view.board, "SPRINT_ACTIVE", GO_ON,
             (
                 BurndownPoint("2026-11-16T09:00:00Z", 5),
                 BurndownPoint("2026-11-16T09:20:00Z", 4),
@@ -355,13 +355,13 @@ def plans() -> dict[str, CommandReply]:
 def views() -> dict[str, str]:
     """What is published without a request, as text."""
     branch = sample()
-    picture = branch.picture(mode="none")
+    pull_view = branch.pull_view(mode="none")
     links = {
         "pull_url": "https://github.com/acme/shop/pull/7",
         "run_url": "https://github.com/acme/shop/actions/runs/1",
     }
     going = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
-    rests = {
+    stops = {
         "working": (going, None),
         "waiting": (
             branch.status,
@@ -380,9 +380,9 @@ def views() -> dict[str, str]:
     }
     made = {
         f"status_{name}": status_text(
-            status_view(in_status(status), status, rest, **links), marks=[status_marker("loyalty")]
+            status_view(in_status(status), status, stop, **links), marks=[status_marker("loyalty")]
         )
-        for name, (status, rest) in rests.items()
+        for name, (status, stop) in stops.items()
     }
     installation = "https://github.com/settings/installations/7"
     made["offer"] = offer_text(
@@ -392,13 +392,13 @@ def views() -> dict[str, str]:
         app_url=installation,
     )
     made["offer_without_secret"] = offer_text((".github/workflows/prd2pr.yml",), "acme/shop", secrets=(), app_url="")
-    return {**made, **stopped_views(links), **check_views(picture), **tracking_views(picture)}
+    return {**made, **stopped_views(links), **check_views(pull_view), **tracking_views(pull_view)}
 
 
 def in_status(status: Status) -> PullRequestView:
     branch = sample()
     branch.status = status
-    return branch.picture(mode="plan" if status.state is ProjectState.BACKLOG_READY else "none")
+    return branch.pull_view(mode="plan" if status.state is ProjectState.BACKLOG_READY else "none")
 
 
 def stopped_views(links: dict[str, str]) -> dict[str, str]:
@@ -406,19 +406,19 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
     stuck.update("loyalty-4", blocked="out of attempts: 4 of 4 were refused")
     stuck.status = Status(state=ProjectState.BLOCKED, blocked_reason="loyalty-4: out of attempts")
     blocked = status_view(
-        stuck.picture(mode="none"),
+        stuck.pull_view(mode="none"),
         Status(state=ProjectState.BLOCKED),
         NoAction("blocked", "loyalty-4: out of attempts"),
         **links,
     )
-    proven = many(2).picture(mode="none")
+    proven = many(2).pull_view(mode="none")
     done = status_view(
         proven, Status(state=ProjectState.SPRINT_REVIEW), NoAction("done", "all 2 stories are settled"), **links
     )
     asked = refused()["failed"]
     assert isinstance(asked, ProblemReply)
     problem = status_view(
-        sample().picture(mode="none"),
+        sample().pull_view(mode="none"),
         Status(),
         None,
         problem=asked,
@@ -434,7 +434,7 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         **links,
     )
     changed = status_view(
-        many(2).picture(mode="none", unjudged=1),
+        many(2).pull_view(mode="none", unjudged=1),
         Status(state=ProjectState.SPRINT_REVIEW),
         NoAction("done", "all 2 stories are settled"),
         **links,
@@ -472,16 +472,16 @@ def over_views() -> dict[str, str]:
     }
 
 
-def check_views(picture: PullRequestView) -> dict[str, str]:
-    redeem = picture.stories[1]
+def check_views(pull_view: PullRequestView) -> dict[str, str]:
+    redeem = pull_view.stories[1]
     return {
-        f"check_{step.phase}": check_text(CheckView(redeem, step, picture.check, 0, (KNOCKED,)))
+        f"check_{step.phase}": check_text(CheckView(redeem, step, pull_view.check, 0, (KNOCKED,)))
         for step in redeem.steps
         if step.phase in ("red", "green")
-    } | {"check_whole": whole_check_text(picture)}
+    } | {"check_whole": whole_check_text(pull_view)}
 
 
-def tracking_views(picture: PullRequestView) -> dict[str, str]:
+def tracking_views(pull_view: PullRequestView) -> dict[str, str]:
     me = Actor("github-actions[bot]", 41898282, bot=True)
     issues = {"loyalty-1": Issue(12, "", "", me)}
     runs = [
@@ -489,7 +489,7 @@ def tracking_views(picture: PullRequestView) -> dict[str, str]:
                   model="claude-sonnet-5-5", steps=("loyalty-1/1", "loyalty-1/2"), spend=spend(2400))
         for n in range(12)
     ]  # fmt: skip
-    view = tracking_view(picture, runs, 7, issues, GO_ON)
+    view = tracking_view(pull_view, runs, 7, issues, GO_ON)
     branch = sample()
     story = branch.backlog.stories[0].model_copy(update={"description": "Points.\n\nAnd more.", "depends_on": ("x-1",)})
     return {

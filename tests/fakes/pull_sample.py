@@ -39,7 +39,7 @@ from prd2pr.domain.records import (
     Story,
     TestFile,
 )
-from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import (
     BranchChanges,
     CommitFacts,
@@ -158,7 +158,7 @@ class Branch:
     proofs: dict[tuple[str, int], Proof] = field(default_factory=dict)
     commits: dict[tuple[str, int], CommitFacts] = field(default_factory=dict)
 
-    def picture(self, **options: Any) -> PullRequestView:
+    def pull_view(self, **options: Any) -> PullRequestView:
         settings: dict[str, Any] = {
             "limits": SpendLimits(usd=5.0),
             "model": "replay of Loyalty points",
@@ -170,9 +170,7 @@ class Branch:
         def take(kind: type[Any]) -> dict[str, Any]:
             return {each.name: settings.pop(each.name) for each in fields(kind) if each.name in settings}
 
-        facts = BranchFacts(
-            self.prd, self.backlog, self.status, self.cycles, self.proofs, self.commits, **take(BranchFacts)
-        )
+        facts = PrdFacts(self.prd, self.backlog, self.status, self.cycles, self.proofs, self.commits, **take(PrdFacts))
         changes, usage = BranchChanges(**take(BranchChanges)), ModelUsage(**take(ModelUsage))
         return assemble_pull_request_view(facts, changes, usage, **settings)
 

@@ -62,14 +62,14 @@ class Stage:
         self.world.git("push", "-q", str(self.fake.bare(self.repo).path), "+refs/heads/*:refs/heads/*")
 
     def show(
-        self, rest: NoAction | None = AT_WORK, wrap: Callable[[Hub], Hub] = lambda hub: hub, **more: Any
+        self, stop: NoAction | None = AT_WORK, wrap: Callable[[Hub], Hub] = lambda hub: hub, **more: Any
     ) -> PublishedLinks:
         with session_of(self.world) as session, self.hub() as hub:
             asking = replace(
                 session,
-                constraints=replace(session.constraints, approval="plan" if rest in (APPROVAL, STUCK) else "given"),
+                constraints=replace(session.constraints, approval="plan" if stop in (APPROVAL, STUCK) else "given"),
             )
-            return publish(wrap(hub), PublishRequest(asking, rest, commit_url=COMMITS, **more))
+            return publish(wrap(hub), PublishRequest(asking, stop, commit_url=COMMITS, **more))
 
     def writes(self) -> list[str]:
         return [f"{call.method} {call.path}" for call in self.fake.calls if call.method != "GET"]
@@ -217,13 +217,13 @@ def test_publishing_once_at_the_end_looks_the_same(stage: Stage) -> None:
     assert f"[`{stage.commits[2][:7]}`]({COMMITS}{stage.commits[2]})" in pull.body
 
 
-@pytest.mark.parametrize(("step", "rest"), [(0, APPROVAL), (3, AT_WORK), (-1, DONE)])
-def test_publishing_twice_changes_nothing(stage: Stage, step: int, rest: NoAction) -> None:
+@pytest.mark.parametrize(("step", "stop"), [(0, APPROVAL), (3, AT_WORK), (-1, DONE)])
+def test_publishing_twice_changes_nothing(stage: Stage, step: int, stop: NoAction) -> None:
     stage.at(step)
-    stage.show(rest)
+    stage.show(stop)
     before, seen = len(stage.writes()), stage.visible()
     calls = len(stage.fake.calls)
-    stage.show(rest)
+    stage.show(stop)
     assert stage.writes()[before:] == []
     assert stage.visible() == seen
     assert len(stage.fake.calls) - calls <= 8

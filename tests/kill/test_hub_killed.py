@@ -86,7 +86,7 @@ NO_LOOK = Planted(
 HEARD_FIRST = Planted(
     "workflow/run.py",
     "    started = session.clock.monotonic()\n    prewarm_suite(session, position, phase)\n",
-    """    if session.log.landings.pending is not None:
+    """    if session.log.branch_writes.pending is not None:
         from prd2pr.workflow.commits.notes import WorkNote, commit_work_note
 
         head, _ = commit_work_note(session, position, WorkNote("heard", position.cycle, position.code_tree))

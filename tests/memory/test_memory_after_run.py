@@ -15,7 +15,7 @@ from prd2pr.errors import InputInvalid
 from prd2pr.memory.commit import add_memory, find_relevant_memory, read_memory
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.queries import compute_correction_factor, find_similar_failures, rank_slow_agents
-from prd2pr.reports.query_scope import find_query_scope, list_trace_lines, load_branch_facts
+from prd2pr.reports.query_scope import find_query_scope, list_trace_lines, load_prd_facts
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PrdLayout
 from prd2pr.state.store import StateChange, StateStore
@@ -134,7 +134,7 @@ def test_the_code_of_the_branch_is_in_the_index(index):
 
 def test_the_trace_leads_from_requirement_to_verdict(world):
     with Git.open(world.repo) as git:
-        facts = load_branch_facts(git, "calc", git.rev(world.branch))
+        facts = load_prd_facts(git, "calc", git.rev(world.branch))
         assert facts is not None
         lines = list_trace_lines([facts])
         integrated = world.git("log", "-1", "--format=%H", "--grep=^integrated(calc-1)", world.branch)

@@ -31,7 +31,7 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 def sample_view(**options: object) -> PullRequestView:
     stranger = CommitFacts(sha("stranger"), "quick fix", "2026-11-16T09:09:00Z")
-    return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=(stranger,), **options)
+    return sample().pull_view(replayed=True, refused_writes=[refused_write()], unclaimed_commits=(stranger,), **options)
 
 
 def test_changed_living_docs_are_listed_in_a_fold() -> None:
@@ -64,7 +64,9 @@ def hostile() -> PullRequestView:
         refused = tuple(attempt.model_copy(update={"summary": HOSTILE}) for attempt in cycle.refused)
         branch.update(story, refused=refused, blocked=HOSTILE if story == "loyalty-4" else "")
     branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=HOSTILE)
-    return branch.picture(model=HOSTILE, head=f"prd2pr/{HOSTILE}", strangers=(CommitFacts(sha("s"), HOSTILE),))
+    return branch.pull_view(
+        model=HOSTILE, head=f"prd2pr/{HOSTILE}", unclaimed_commits=(CommitFacts(sha("s"), HOSTILE),)
+    )
 
 
 class Parsed(HTMLParser):
@@ -109,17 +111,17 @@ class Parsed(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    ("name", "picture"),
+    ("name", "pull_view"),
     [
         ("sample", sample_view()),
         ("github", sample_view(mode="none")),
         ("hostile", hostile()),
-        ("empty", plan().picture()),
+        ("empty", plan().pull_view()),
     ],
 )
-def test_body_matches_the_golden_file(name: str, picture: PullRequestView) -> None:
+def test_body_matches_the_golden_file(name: str, pull_view: PullRequestView) -> None:
     """After a deliberate change: UPDATE_GOLDEN=1 pytest tests/reports, then review the diff."""
-    made = render_body(picture, commit_url=COMMITS if name == "github" else "")
+    made = render_body(pull_view, commit_url=COMMITS if name == "github" else "")
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(made, encoding="utf-8")
@@ -154,7 +156,7 @@ def test_hostile_body_is_inert() -> None:
 
 @pytest.mark.slow
 def test_three_hundred_stories_fit() -> None:
-    text = render_body(many(300).picture(), commit_url=COMMITS)
+    text = render_body(many(300).pull_view(), commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
     assert "**300 of 300 stories proven**" in text
     assert (
@@ -166,18 +168,18 @@ def test_three_hundred_stories_fit() -> None:
 
 @pytest.mark.slow
 def test_board_of_a_thousand_stories_is_shortened_with_a_note() -> None:
-    picture = many(1000).picture()
-    text = render_body(picture, commit_url=COMMITS)
+    pull_view = many(1000).pull_view()
+    text = render_body(pull_view, commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
     assert "**1000 of 1000 stories proven**" in text
     assert text.count("\n| `loyalty-") == 100
     assert "100 of 1000 stories are shown." in text
-    assert "100 of 1000 stories are shown" in render_page(picture)
+    assert "100 of 1000 stories are shown" in render_page(pull_view)
 
 
 @pytest.mark.slow
 def test_tight_limit_shortens_the_board_with_a_note() -> None:
-    text = render_body(many(300).picture(), commit_url=COMMITS, limit=20_000)
+    text = render_body(many(300).pull_view(), commit_url=COMMITS, limit=20_000)
     assert 19_500 < len(text) <= 20_000
     shown_rows = text.count("\n| `loyalty-")
     assert f"{shown_rows} of 300 stories are shown." in text
@@ -193,8 +195,8 @@ def test_shortest_body_fits_with_the_worst_texts() -> None:
     branch.backlog = branch.backlog.model_copy(update={"stories": stories * 50, "questions": (worst,) * 500})
     branch.update("loyalty-4", blocked=worst)
     branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=worst)
-    strangers = tuple(CommitFacts(f"{n:040x}", worst) for n in range(500))
-    text = render_body(branch.picture(strangers=strangers, head=worst, base=worst, model=worst))
+    unclaimed_commits = tuple(CommitFacts(f"{n:040x}", worst) for n in range(500))
+    text = render_body(branch.pull_view(unclaimed_commits=unclaimed_commits, head=worst, base=worst, model=worst))
     assert len(text) <= BODY_LIMIT
     assert "and 480 more" in text
 
@@ -206,9 +208,11 @@ def test_body_that_fits_is_not_shortened() -> None:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("picture", [sample_view(), hostile(), plan().picture()], ids=["sample", "hostile", "empty"])
-def test_page_is_well_formed_and_self_contained(picture: PullRequestView) -> None:
-    html = Parsed(render_page(picture))
+@pytest.mark.parametrize(
+    "pull_view", [sample_view(), hostile(), plan().pull_view()], ids=["sample", "hostile", "empty"]
+)
+def test_page_is_well_formed_and_self_contained(pull_view: PullRequestView) -> None:
+    html = Parsed(render_page(pull_view))
     assert [name for name, number in Counter(html.ids).items() if number > 1] == []
     assert [link for link in html.links if not link.startswith("#") or link[1:] not in html.ids] == []
     assert not {"script", "img", "link", "iframe", "form", "object", "svg"} & set(html.tags)
@@ -233,19 +237,19 @@ def test_hostile_text_is_shown_as_text() -> None:
 
 
 def test_page_and_body_agree() -> None:
-    picture = sample_view()
-    html, text = Parsed(render_page(picture)).text, render_body(picture, limit=10**9)
+    pull_view = sample_view()
+    html, text = Parsed(render_page(pull_view)).text, render_body(pull_view, limit=10**9)
     facts = [
-        *(figure.value for figure in picture.figures),
-        *(row.sha[:7] for row in picture.commits),
-        *(row.title for row in picture.board),
-        *(code for refusal in picture.refusals for code in refusal.codes),
-        *(test.id for row in picture.trace for test in row.tests),
-        *(row.verdict for row in picture.trace),
-        *picture.questions,
-        *picture.assumptions,
-        picture.next.command,
-        picture.check,
+        *(figure.value for figure in pull_view.figures),
+        *(row.sha[:7] for row in pull_view.commits),
+        *(row.title for row in pull_view.board),
+        *(code for refusal in pull_view.refusals for code in refusal.codes),
+        *(test.id for row in pull_view.trace for test in row.tests),
+        *(row.verdict for row in pull_view.trace),
+        *pull_view.questions,
+        *pull_view.assumptions,
+        pull_view.next.command,
+        pull_view.check,
         "every test run and gate is real",
         "not measured",
     ]
@@ -256,8 +260,8 @@ def test_page_and_body_agree() -> None:
 
 def test_only_a_replay_has_the_banner() -> None:
     assert "Replayed transcript" in render_page(sample_view())
-    assert "Replayed transcript" not in render_page(sample().picture())
-    assert "Replayed transcript" not in render_body(sample().picture())
+    assert "Replayed transcript" not in render_page(sample().pull_view())
+    assert "Replayed transcript" not in render_body(sample().pull_view())
 
 
 def test_diff_is_shown_without_state_files() -> None:

@@ -14,7 +14,7 @@ import pytest
 from pictures import png
 from prd2pr.state.screenshots import MAX_IMAGE_BYTES, find_image_problem
 from prd2pr.verification.screenshots.camera import BROWSERS, SandboxCamera
-from prd2pr.verification.screenshots.pages import PageRequest, Pictures
+from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
 
 PAGE = "<!doctype html><title>Points</title><h1>41 points</h1>"
 
@@ -62,7 +62,7 @@ def bare() -> SandboxCamera:
 def test_one_screenshot_per_path(browser: Path) -> None:
     assert browser.exists()
     seen = bare().take(request(paths=("/", "/index.html")))
-    assert seen == Pictures((("/", png()), ("/index.html", png())))
+    assert seen == Screenshots((("/", png()), ("/index.html", png())))
 
 
 def test_missing_browser_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

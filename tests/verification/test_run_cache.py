@@ -43,10 +43,10 @@ class CountingRunner:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         return False
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
         return None if in_parallel else EarlyRun(lambda given_up: self.wait_and_run(request, given_up))
 
     def wait_and_run(self, request: RunRequest, given_up: threading.Event) -> RunReport:

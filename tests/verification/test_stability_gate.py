@@ -85,11 +85,11 @@ def test_verify_compares_conditions_and_replayed_calls() -> None:
     failed = TestVariation(name="clock", outcome="failed", tests=(TEST,))
     passed = TestVariation(name="clock", outcome="passed")
     assert list(list_differences(evidence_with(ways=(failed,)), evidence_with(ways=(passed,)))) == [
-        "bite: other tests fail in another circumstance (clock)"
+        "mutation testing: other tests fail in another circumstance (clock)"
     ]
     assert list(
         list_differences(evidence_with(replay=CallReplay(differing=(SLY,))), evidence_with(replay=CallReplay(same=1)))
-    ) == ["bite: other calls behave differently outside the test run"]
+    ) == ["mutation testing: other calls behave differently outside the test run"]
     chance = TestVariation(name="once_more", outcome="failed", tests=(TEST,))
     assert list(list_differences(evidence_with(ways=(chance,)), evidence_with(ways=(passed,)))) == []
     assert (

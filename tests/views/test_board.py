@@ -79,10 +79,10 @@ def test_card_states_the_reason_for_its_column(status: str, fields: dict, column
 
 def test_numbers_match_the_pull_request() -> None:
     branch = sample()
-    view, picture = build_prd_board(source_of(branch)).view, branch.picture()
-    assert view.figures == picture.figures
-    assert (view.outcome, view.tone, view.next) == (picture.state, picture.tone, picture.next)
-    assert view.requirements == picture.requirements
+    view, pull_view = build_prd_board(source_of(branch)).view, branch.pull_view()
+    assert view.figures == pull_view.figures
+    assert (view.outcome, view.tone, view.next) == (pull_view.state, pull_view.tone, pull_view.next)
+    assert view.requirements == pull_view.requirements
     assert sum(each.stories for each in view.counts) == view.stories == 5
     assert view.proven == 2
 
@@ -154,7 +154,7 @@ def test_diffs_of_one_story_change_only_its_page() -> None:
     assert "more" in str(shown.notebook[-1].step) and "more" not in str(bare.notebook[-1].step)
     assert replace(shown, notebook=()) == replace(bare, notebook=())
     facts = detailed.facts
-    assert facts.standings is source.facts.standings and facts.stories is source.facts.stories
+    assert facts.progress_by_story is source.facts.progress_by_story and facts.stories is source.facts.stories
     assert detailed.roles_by_story is source.roles_by_story
     assert facts.requirement_coverage(frozenset({"FR-1"})) is source.facts.requirement_coverage(frozenset({"FR-1"}))
 

@@ -31,13 +31,13 @@ from prd2pr.views.pull_request.models import NOT_MEASURED
 from prd2pr.views.pull_request.page import NextStep, PullRequestView
 
 
-def cells(picture: PullRequestView, story: str) -> list[str]:
-    row = next(row for row in picture.board if row.id == story)
+def cells(pull_view: PullRequestView, story: str) -> list[str]:
+    row = next(row for row in pull_view.board if row.id == story)
     return [f"{cell.text} {cell.detail}".strip() for cell in row.cells]
 
 
-def figure(picture: PullRequestView, label: str) -> str:
-    return next(figure.value for figure in picture.figures if figure.label.startswith(label))
+def figure(pull_view: PullRequestView, label: str) -> str:
+    return next(figure.value for figure in pull_view.figures if figure.label.startswith(label))
 
 
 def change(branch: Branch, story: str, **fields: Any) -> None:
@@ -57,8 +57,8 @@ def only(story: str) -> Branch:
 
 
 def test_numbers_have_their_denominators() -> None:
-    picture = sample().picture()
-    assert [(f.value, f.label) for f in picture.figures] == [
+    pull_view = sample().pull_view()
+    assert [(f.value, f.label) for f in pull_view.figures] == [
         ("2 of 5", "stories proven"),
         ("1 of 5", "done without tests"),
         ("7 of 12", "added tests pass, 5 fail as expected"),
@@ -72,17 +72,17 @@ def test_a_model_without_a_price_has_no_sum() -> None:
     branch = sample()
     step = branch.cycles["loyalty-1"].steps[0].model_copy(update={"spend": spend(100, None)})
     branch.update("loyalty-1", steps=(step, *branch.cycles["loyalty-1"].steps[1:]))
-    picture = branch.picture()
-    assert picture.figures[4].label == "no price known, budget $5.00"
-    assert picture.costs[-1].usd == "no price known"
-    assert [row.usd for row in picture.costs if row.label == "red"] == ["$0.0300"]
+    pull_view = branch.pull_view()
+    assert pull_view.figures[4].label == "no price known, budget $5.00"
+    assert pull_view.costs[-1].usd == "no price known"
+    assert [row.usd for row in pull_view.costs if row.label == "red"] == ["$0.0300"]
 
 
 def test_limits_of_tokens_and_time_are_named() -> None:
-    picture = sample().picture(limits=SpendLimits(tokens=200_000, minutes=20))
-    assert picture.figures[4].value == "57k of 200k tokens"
-    assert picture.figures[4].label == "$0.14"
-    assert picture.figures[5].value == "110 s of 20 min"
+    pull_view = sample().pull_view(limits=SpendLimits(tokens=200_000, minutes=20))
+    assert pull_view.figures[4].value == "57k of 200k tokens"
+    assert pull_view.figures[4].label == "$0.14"
+    assert pull_view.figures[5].value == "110 s of 20 min"
 
 
 @pytest.mark.parametrize(
@@ -95,17 +95,17 @@ def test_limits_of_tokens_and_time_are_named() -> None:
     ],
 )
 def test_no_budget_is_stated_only_without_limits(limits: UsageLimits, words: str) -> None:
-    assert sample().picture(limits=SpendLimits.of(limits)).figures[4].label == words
+    assert sample().pull_view(limits=SpendLimits.of(limits)).figures[4].label == words
 
 
 def test_one_of_one_is_singular() -> None:
     branch = sample()
     branch.backlog = branch.backlog.model_copy(update={"stories": branch.backlog.stories[3:4]})
-    assert branch.picture().figures[0].label == "story proven"
+    assert branch.pull_view().figures[0].label == "story proven"
 
 
 def test_zero_of_zero_is_omitted() -> None:
-    assert [figure.label for figure in plan().picture().figures] == [
+    assert [figure.label for figure in plan().pull_view().figures] == [
         "stories proven",
         "$0.03 of $5.00",
         "of runner time",
@@ -116,7 +116,7 @@ def test_skipped_story_is_counted_separately() -> None:
     branch = sample()
     last = branch.backlog.stories[4].model_copy(update={"status": "skipped"})
     branch.backlog = branch.backlog.model_copy(update={"stories": (*branch.backlog.stories[:4], last)})
-    assert figure(branch.picture(), "skipped") == "1 of 5"
+    assert figure(branch.pull_view(), "skipped") == "1 of 5"
 
 
 def test_test_that_fails_in_a_later_run_does_not_count_as_passing() -> None:
@@ -127,42 +127,44 @@ def test_test_that_fails_in_a_later_run_does_not_count_as_passing() -> None:
     branch.proofs["loyalty-4", 2] = red.model_copy(
         update={"evidence": red.evidence.model_copy(update={"head_run": seen})}
     )
-    picture = branch.picture()
-    assert figure(picture, "added tests pass") == "6 of 12"
-    assert picture.board[0].tests == "2 of 3 pass"
-    assert picture.trace[0].verdict == "a test does not pass"
+    pull_view = branch.pull_view()
+    assert figure(pull_view, "added tests pass") == "6 of 12"
+    assert pull_view.board[0].tests == "2 of 3 pass"
+    assert pull_view.trace[0].verdict == "a test does not pass"
 
 
 # --- the board --------------------------------------------------------------------------------------------------------
 
 
 def test_the_board_of_the_sample() -> None:
-    picture = sample().picture()
+    pull_view = sample().pull_view()
     one, two, four = (
         (lambda n: sha("loyalty-1", n)[:7]),
         (lambda n: sha("loyalty-2", n)[:7]),
         (lambda n: sha("loyalty-4", n)[:7]),
     )
-    assert cells(picture, "loyalty-1") == [one(1), one(2), one(3), "nothing to do", one(5)]
-    assert cells(picture, "loyalty-2") == [two(1), two(2), f"{two(3)} 2nd attempt", "", two(4)]
-    assert cells(picture, "loyalty-3")[1] == "no tests asked for"
-    assert cells(picture, "loyalty-4") == [four(1), four(2), "refused GRN101 GRN301, 1 attempt", "", ""]
-    assert cells(picture, "loyalty-5") == ["waiting", "", "", "", ""]
-    assert [row.outcome for row in picture.board] == [
+    assert cells(pull_view, "loyalty-1") == [one(1), one(2), one(3), "nothing to do", one(5)]
+    assert cells(pull_view, "loyalty-2") == [two(1), two(2), f"{two(3)} 2nd attempt", "", two(4)]
+    assert cells(pull_view, "loyalty-3")[1] == "no tests asked for"
+    assert cells(pull_view, "loyalty-4") == [four(1), four(2), "refused GRN101 GRN301, 1 attempt", "", ""]
+    assert cells(pull_view, "loyalty-5") == ["waiting", "", "", "", ""]
+    assert [row.outcome for row in pull_view.board] == [
         "proven",
         "proven",
         "done without tests",
         "in progress",
         "waiting",
     ]
-    assert [row.tests for row in picture.board] == ["3 of 3 pass", "4 of 4 pass", "", "5 fail as expected", ""]
-    assert [row.bite for row in picture.board] == [NOT_MEASURED, NOT_MEASURED, "", "", ""]
+    assert [row.tests for row in pull_view.board] == ["3 of 3 pass", "4 of 4 pass", "", "5 fail as expected", ""]
+    assert [row.bite for row in pull_view.board] == [NOT_MEASURED, NOT_MEASURED, "", "", ""]
 
 
 def test_every_cell_link_has_a_target() -> None:
-    picture = sample().picture()
-    places = {step.anchor for story in picture.stories for step in story.steps} | {r.anchor for r in picture.refusals}
-    linked = [cell.anchor for row in picture.board for cell in row.cells if cell.anchor]
+    pull_view = sample().pull_view()
+    places = {step.anchor for story in pull_view.stories for step in story.steps} | {
+        r.anchor for r in pull_view.refusals
+    }
+    linked = [cell.anchor for row in pull_view.board for cell in row.cells if cell.anchor]
     assert len(linked) == 14
     assert places.issuperset(linked)
 
@@ -172,11 +174,11 @@ def test_a_blocked_story() -> None:
     branch.update("loyalty-4", blocked="4 of 4 attempts were refused")
     change(branch, "loyalty-4", status="blocked")
     branch.status = Status(state=ProjectState.BLOCKED, blocked_reason="loyalty-4: 4 of 4 attempts were refused")
-    picture = branch.picture()
-    assert cells(picture, "loyalty-4")[2] == "blocked GRN101 GRN301"
-    assert picture.board[3].reason == "4 of 4 attempts were refused"
-    assert picture.state == "Blocked"
-    assert picture.next == NextStep(
+    pull_view = branch.pull_view()
+    assert cells(pull_view, "loyalty-4")[2] == "blocked GRN101 GRN301"
+    assert pull_view.board[3].reason == "4 of 4 attempts were refused"
+    assert pull_view.state == "Blocked"
+    assert pull_view.next == NextStep(
         "loyalty-4: 4 of 4 attempts were refused.", "prd2pr run prds/loyalty.md --story loyalty-4"
     )
 
@@ -187,14 +189,14 @@ def test_paused_aborted_and_skipped_stories() -> None:
     change(branch, "loyalty-5", status="skipped")
     branch.update("loyalty-1", state=CycleState.ABORTED)
     change(branch, "loyalty-1", status="backlog")
-    picture = branch.picture()
-    assert [row.outcome for row in picture.board] == ["aborted", "proven", "done without tests", "paused", "skipped"]
-    lost = [row for row in picture.requirements if row.verdict.startswith("not built")]
+    pull_view = branch.pull_view()
+    assert [row.outcome for row in pull_view.board] == ["aborted", "proven", "done without tests", "paused", "skipped"]
+    lost = [row for row in pull_view.requirements if row.verdict.startswith("not built")]
     assert lost, "what only a story that was left out would have built"
-    assert all(any(row.id in each for each in picture.uncovered) for row in lost)
-    assert any("loyalty-5 was skipped" in each for each in picture.uncovered)
-    assert cells(picture, "loyalty-4")[2] == "paused"
-    assert cells(picture, "loyalty-5") == ["", "", "", "", ""]
+    assert all(any(row.id in each for each in pull_view.uncovered) for row in lost)
+    assert any("loyalty-5 was skipped" in each for each in pull_view.uncovered)
+    assert cells(pull_view, "loyalty-4")[2] == "paused"
+    assert cells(pull_view, "loyalty-5") == ["", "", "", "", ""]
 
 
 def test_pre_implemented_story_shows_no_red() -> None:
@@ -203,10 +205,10 @@ def test_pre_implemented_story_shows_no_red() -> None:
     branch.cross("loyalty-1", Phase.DESIGN, None)
     branch.cross("loyalty-1", Phase.INTEGRATED, proof(Phase.INTEGRATED, head=run(ids, "passed")))
     branch.update("loyalty-1", pre_implemented=True, tests=ids, state=CycleState.COMMIT)
-    picture = branch.picture()
-    assert picture.board[0].outcome == "already built, verified"
-    assert cells(picture, "loyalty-1")[1:4] == ["already built", "nothing to do", "nothing to do"]
-    assert [(f.value, f.label) for f in picture.figures[:2]] == [
+    pull_view = branch.pull_view()
+    assert pull_view.board[0].outcome == "already built, verified"
+    assert cells(pull_view, "loyalty-1")[1:4] == ["already built", "nothing to do", "nothing to do"]
+    assert [(f.value, f.label) for f in pull_view.figures[:2]] == [
         ("0 of 1", "story proven"),
         ("1 of 1", "already built"),
     ]
@@ -223,62 +225,62 @@ def finished() -> Branch:
 
 
 def test_a_finished_branch_is_ready() -> None:
-    picture = finished().picture()
-    assert (picture.state, picture.tone, picture.unproven) == ("Ready for review", "proven", ())
-    assert picture.next.command == "git merge --no-ff prd2pr/loyalty"
-    assert picture.check == "prd2pr verify main..prd2pr/loyalty"
+    pull_view = finished().pull_view()
+    assert (pull_view.state, pull_view.tone, pull_view.unproven) == ("Ready for review", "proven", ())
+    assert pull_view.next.command == "git merge --no-ff prd2pr/loyalty"
+    assert pull_view.check == "prd2pr verify main..prd2pr/loyalty"
 
 
 def test_changes_after_the_last_step_are_neither_ready_nor_passing() -> None:
-    picture = finished().picture(unjudged=2)
-    assert (picture.state, picture.tone) == ("Changed after the last step", "unproven")
-    labels = [figure.label for figure in picture.figures]
+    pull_view = finished().pull_view(unjudged=2)
+    assert (pull_view.state, pull_view.tone) == ("Changed after the last step", "unproven")
+    labels = [figure.label for figure in pull_view.figures]
     assert "added tests passed at the last step" in labels and not any(label.endswith("pass") for label in labels)
-    assert picture.next.sentence.startswith("No gate has checked the 2 commits after the last step. Review them")
-    assert "merge" not in picture.next.sentence + picture.next.command
+    assert pull_view.next.sentence.startswith("No gate has checked the 2 commits after the last step. Review them")
+    assert "merge" not in pull_view.next.sentence + pull_view.next.command
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_step_without_evidence_is_not_proven(number: int) -> None:
     branch = finished()
     del branch.proofs["loyalty-1", number]
-    picture = branch.picture()
-    assert figure(picture, "story proven") == "0 of 1"
-    assert figure(picture, "gates passed") == "2 of 3"
-    assert picture.board[0].outcome == "done without proof"
-    assert [cell.detail for cell in picture.board[0].cells if cell.tone == "unproven"] == ["no proof"]
-    assert [row.sha for row in picture.unproven] == [sha("loyalty-1", number)]
-    assert picture.state == "Done, not all proven"
-    assert picture.next.command == "prd2pr verify main..prd2pr/loyalty"
+    pull_view = branch.pull_view()
+    assert figure(pull_view, "story proven") == "0 of 1"
+    assert figure(pull_view, "gates passed") == "2 of 3"
+    assert pull_view.board[0].outcome == "done without proof"
+    assert [cell.detail for cell in pull_view.board[0].cells if cell.tone == "unproven"] == ["no proof"]
+    assert [row.sha for row in pull_view.unproven] == [sha("loyalty-1", number)]
+    assert pull_view.state == "Done, not all proven"
+    assert pull_view.next.command == "prd2pr verify main..prd2pr/loyalty"
 
 
 def test_a_refused_verdict_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = proof(Phase.GREEN, head=run(ids_of("loyalty-1", 3), "passed"), accepted=False)
-    assert figure(branch.picture(), "story proven") == "0 of 1"
+    assert figure(branch.pull_view(), "story proven") == "0 of 1"
 
 
 def test_a_verdict_of_another_phase_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = branch.proofs["loyalty-1", 2]
-    assert figure(branch.picture(), "story proven") == "0 of 1"
+    assert figure(branch.pull_view(), "story proven") == "0 of 1"
 
 
 def test_done_story_without_a_cycle_is_not_proven() -> None:
     branch = only("loyalty-1")
     change(branch, "loyalty-1", status="done")
-    assert branch.picture().board[0].outcome == "done without proof"
+    assert branch.pull_view().board[0].outcome == "done without proof"
 
 
 def test_an_untested_kind_needs_its_accepted_gate_too() -> None:
     branch = sample()
     del branch.proofs["loyalty-3", 2]
-    assert branch.picture().board[2].outcome == "done without proof"
+    assert branch.pull_view().board[2].outcome == "done without proof"
 
 
 def test_commits_by_people_are_shown_as_unproven() -> None:
     stranger = CommitFacts("f" * 40, "quick fix", "2026-11-16T09:02:00Z")
-    picture = sample().picture(strangers=(stranger,))
+    picture = sample().pull_view(unclaimed_commits=(stranger,))
     assert [(row.sha, row.proof) for row in picture.unproven] == [("f" * 40, "no step: not made by prd2pr")]
     assert len(picture.commits) == 14
     assert picture.commits == tuple(sorted(picture.commits, key=lambda row: row.at))
@@ -288,27 +290,27 @@ def test_commits_by_people_are_shown_as_unproven() -> None:
 
 
 def test_next_action_locally_and_on_github() -> None:
-    assert sample().picture().next == NextStep("`loyalty-4` is waiting for its code.", "prd2pr run prds/loyalty.md")
-    assert sample().picture(mode="none").next.command == "/tdd next"
-    assert finished().picture(mode="none").next == NextStep("Every story is settled. Review it and merge.")
+    assert sample().pull_view().next == NextStep("`loyalty-4` is waiting for its code.", "prd2pr run prds/loyalty.md")
+    assert sample().pull_view(mode="none").next.command == "/tdd next"
+    assert finished().pull_view(mode="none").next == NextStep("Every story is settled. Review it and merge.")
 
 
 def test_next_action_without_stories() -> None:
     branch = plan()
     branch.backlog = branch.backlog.model_copy(update={"stories": ()})
-    picture = branch.picture()
-    assert picture.next == NextStep("There are no stories yet.", "prd2pr run prds/loyalty.md")
-    assert picture.state == "In progress"
+    pull_view = branch.pull_view()
+    assert pull_view.next == NextStep("There are no stories yet.", "prd2pr run prds/loyalty.md")
+    assert pull_view.state == "In progress"
 
 
 def test_commands_quote_unusual_paths() -> None:
     branch = sample()
     branch.prd = branch.prd.model_copy(update={"path": "prds/two words; rm -rf x.md"})
-    assert branch.picture().next.command == "prd2pr run 'prds/two words; rm -rf x.md'"
+    assert branch.pull_view().next.command == "prd2pr run 'prds/two words; rm -rf x.md'"
 
 
 def test_caller_may_override_the_next_action() -> None:
-    made = sample().picture(mode="none", following=NoAction("waiting", "a locked test was changed", "/tdd next"))
+    made = sample().pull_view(mode="none", following=NoAction("waiting", "a locked test was changed", "/tdd next"))
     assert made.next == NextStep("A locked test was changed. Comment", "/tdd next")
 
 
@@ -316,12 +318,12 @@ def test_caller_may_override_the_next_action() -> None:
 
 
 def test_refused_attempts_are_shown() -> None:
-    picture = sample().picture(refused_writes=[refused_write()])
-    assert [(r.story, r.phase, r.attempt, r.codes, r.crossed) for r in picture.refusals] == [
+    pull_view = sample().pull_view(refused_writes=[refused_write()])
+    assert [(r.story, r.phase, r.attempt, r.codes, r.crossed) for r in pull_view.refusals] == [
         ("loyalty-2", "green", 1, ("GRN201",), True),
         ("loyalty-4", "green", 1, ("GRN101", "GRN301"), False),
     ]
-    assert picture.refused_writes == (refused_write(),)
+    assert pull_view.refused_writes == (refused_write(),)
 
 
 def test_story_with_only_a_refusal_is_in_progress() -> None:
@@ -329,7 +331,7 @@ def test_story_with_only_a_refusal_is_in_progress() -> None:
     change(branch, "loyalty-1", status="in_progress")
     attempt = RefusedAttempt(phase=Phase.DESIGN, attempt=1, codes=("X001",), summary="no")
     branch.cycles["loyalty-1"] = Cycle(story="loyalty-1", refused=(attempt,))
-    assert cells(branch.picture(), "loyalty-1")[0] == "refused X001, 1 attempt"
+    assert cells(branch.pull_view(), "loyalty-1")[0] == "refused X001, 1 attempt"
 
 
 # --- the trace --------------------------------------------------------------------------------------------------------
@@ -342,11 +344,11 @@ def test_test_gets_its_cases_once_it_passes() -> None:
     cases = (f"{one}[1]", f"{one}[2]", two)
     branch.proofs["loyalty-1", 3] = proof(Phase.GREEN, head=run(cases, "passed"))
     branch.update("loyalty-1", tests=(one, two))
-    assert branch.picture().board[0].tests == "3 of 3 pass"
+    assert branch.pull_view().board[0].tests == "3 of 3 pass"
 
 
 def test_trace_follows_tests_to_their_final_path() -> None:
-    row = sample().picture().trace[0]
+    row = sample().pull_view().trace[0]
     assert (row.requirements, row.story, row.criterion, row.verdict) == (
         ("FR-1",),
         "loyalty-1",
@@ -358,7 +360,7 @@ def test_trace_follows_tests_to_their_final_path() -> None:
 
 
 def test_the_trace_of_a_red_and_of_a_waiting_story() -> None:
-    rows = {row.criterion: row for row in sample().picture().trace}
+    rows = {row.criterion: row for row in sample().pull_view().trace}
     assert rows["loyalty-4.c1"].verdict == "fails as expected, code to come"
     assert rows["loyalty-4.c1"].commit == sha("loyalty-4", 2)
     assert (rows["loyalty-5.c1"].verdict, rows["loyalty-5.c1"].commit) == ("no test yet", "")
@@ -374,7 +376,7 @@ def test_cases_of_a_parametrised_test_belong_to_their_function() -> None:
     )
     branch.update("loyalty-1", tests=cases)
     change(branch, "loyalty-1", status="in_progress")
-    assert [test.id for test in branch.picture().trace[0].tests] == list(cases[:2])
+    assert [test.id for test in branch.pull_view().trace[0].tests] == list(cases[:2])
 
 
 def test_criterion_without_a_test_is_not_proven() -> None:
@@ -384,7 +386,7 @@ def test_criterion_without_a_test_is_not_proven() -> None:
     branch.proofs["loyalty-1", 2] = red.model_copy(
         update={"evidence": red.evidence.model_copy(update={"coverage": one})}
     )
-    assert [row.verdict for row in branch.picture().trace] == ["proven", "no test named"]
+    assert [row.verdict for row in branch.pull_view().trace] == ["proven", "no test named"]
 
 
 def test_requirements_through_parts_parents_and_assumptions() -> None:
@@ -398,7 +400,7 @@ def test_requirements_through_parts_parents_and_assumptions() -> None:
     )
     branch.prd = branch.prd.model_copy(update={"requirements": extra})
     branch.backlog = branch.backlog.model_copy(update={"assumptions": ("NFR-1 is met by the platform.",)})
-    assert [(row.id, row.stories, row.verdict) for row in branch.picture().requirements] == [
+    assert [(row.id, row.stories, row.verdict) for row in branch.pull_view().requirements] == [
         ("AC-1", ("loyalty-1",), "1 of 1 story proven"),
         ("FR-9", ("loyalty-4",), "0 of 1 story proven"),
         ("FR-4", ("loyalty-4",), "0 of 1 story proven"),
@@ -411,7 +413,7 @@ def test_requirements_through_parts_parents_and_assumptions() -> None:
 
 
 def test_evidence_of_red_and_green() -> None:
-    story = sample().picture().stories[0]
+    story = sample().pull_view().stories[0]
     _, red, green, refactor, _ = story.steps
     assert red.outcome == "3 tests fail as expected"
     assert [(t.before, t.after, t.failure) for t in red.tests[:1]] == [
@@ -434,7 +436,7 @@ def test_dishonest_run_without_sandbox_is_reported() -> None:
     branch = sample()
     bad = run(ids_of("loyalty-4", 5), "error", honest=False, problems=("a canary is missing",), sandbox="none")
     branch.proofs["loyalty-4", 2] = proof(Phase.RED, head=bad, accepted=False)
-    step = branch.picture().stories[3].steps[1]
+    step = branch.pull_view().stories[3].steps[1]
     assert (step.outcome, step.tone) == ("no proof", "unproven")
     assert [(run.sandbox, run.honest, run.problems) for run in step.runs] == [
         ("no sandbox", False, ("a canary is missing",))
@@ -442,8 +444,8 @@ def test_dishonest_run_without_sandbox_is_reported() -> None:
 
 
 def test_cost_by_phase_adds_up() -> None:
-    picture = sample().picture(planning=PlanningCost(spend(6000, 0.03), 9.0))
-    *rows, total = picture.costs
+    pull_view = sample().pull_view(planning=PlanningCost(spend(6000, 0.03), 9.0))
+    *rows, total = pull_view.costs
     assert [row.label for row in rows] == ["plan", "design", "red", "green", "refactor", "integrated"]
     assert total.calls == sum(row.calls for row in rows) == 12
     assert total.input_tokens == sum(row.input_tokens for row in rows)
@@ -454,16 +456,16 @@ def test_hostile_text_is_sanitised_in_the_view() -> None:
     branch = sample()
     branch.prd = branch.prd.model_copy(update={"title": "a\x1b[2Jb\u202e\nc" + "x" * 500})
     change(branch, "loyalty-5", title="two\nlines \x00")
-    picture = branch.picture()
-    assert picture.title.startswith("ab cxxx")
-    assert len(picture.title) == 160
-    assert picture.board[4].title == "two lines"
+    pull_view = branch.pull_view()
+    assert pull_view.title.startswith("ab cxxx")
+    assert len(pull_view.title) == 160
+    assert pull_view.board[4].title == "two lines"
 
 
 def test_unusual_story_ids_have_unique_anchors() -> None:
     branch = plan()
     for number, odd in ((1, "a b"), (2, "a-b"), (4, "A B"), (5, 'a"><script>')):
         change(branch, f"loyalty-{number}", id=odd)
-    anchors = [row.anchor for row in branch.picture().board]
+    anchors = [row.anchor for row in branch.pull_view().board]
     assert len(set(anchors)) == 5
     assert all(set(anchor) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for anchor in anchors)

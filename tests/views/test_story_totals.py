@@ -9,15 +9,15 @@ import pytest
 from fakes.pull_sample import Branch, many, sample
 from prd2pr.domain.evidence import TestResult
 from prd2pr.reports.story_reader import build_story_account
-from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, select_shown_stories
 from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, sum_by_phase
 
 LARGE = 450
 
 
-def facts_of(branch: Branch) -> BranchFacts:
-    return BranchFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+def facts_of(branch: Branch) -> PrdFacts:
+    return PrdFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
 
 
 def done(branch: Branch) -> Branch:
@@ -41,7 +41,7 @@ def test_page_is_the_same_with_totals_instead_of_records() -> None:
     far = branch.backlog.stories[:-MAX_DONE_STORIES]
     accounts = {story.id: account for story in far if (account := build_story_account(facts, story))}
     assert len(accounts) == LARGE - MAX_DONE_STORIES
-    whole, lean = branch.picture(), without(branch, set(accounts)).picture(accounts=accounts)
+    whole, lean = branch.pull_view(), without(branch, set(accounts)).pull_view(accounts=accounts)
     rows = tuple(row for row in whole.commits if row in lean.commits)
     assert lean == replace(whole, commits=rows)
     assert (len(lean.commits), lean.commits_in_all) == (4 * MAX_DONE_STORIES, 4 * LARGE)

@@ -68,7 +68,7 @@ def test_builder_runs_affected_tests_and_the_gate_runs_all(tmp_path: Path) -> No
     services = replace(session.services, select_model=lambda role, strong: RoleModel(model))
     session = replace(session, services=services)
     with session.git:
-        assert run_prd(session).rest.outcome == "done"
+        assert run_prd(session).stop.outcome == "done"
         proof = session.store.load(session.target.branch).proof("calc-1", 3, Phase.GREEN)
     model.assert_all_said()
     unknown, own, reaching = (answers(request)[-1] for request in model.requests[4:7])

@@ -101,11 +101,11 @@ def try_run(stage: Stage) -> RunOutcome | Exception:
         return problem
 
 
-def rest_of(stage: Stage) -> NoAction:
+def stop_of(stage: Stage) -> NoAction:
     driven = try_run(stage)
     assert isinstance(driven, RunOutcome)
     assert driven.steps == 0
-    return driven.rest
+    return driven.stop
 
 
 def fail(stage: Stage, times: int = 3) -> None:
@@ -121,17 +121,17 @@ def open_ones(stage: Stage) -> set[str]:
 def test_after_three_failures_no_call_is_made_until_the_timeout(stage: Stage) -> None:
     model = failing(stage)
     fail(stage)
-    rest = rest_of(stage)
+    stop = stop_of(stage)
     assert model.asked == 3
-    assert rest.outcome == "waiting"
-    assert "opened" in rest.reason and "The model could not be reached" in rest.reason
-    assert rest.next == "/tdd reset"
+    assert stop.outcome == "waiting"
+    assert "opened" in stop.reason and "The model could not be reached" in stop.reason
+    assert stop.next == "/tdd reset"
     later(stage, 299)
-    assert rest_of(stage).outcome == "waiting"
+    assert stop_of(stage).outcome == "waiting"
     assert model.asked == 3
     later(stage, 1)
     fail(stage, 1)
-    assert (model.asked, rest_of(stage).outcome) == (4, "waiting"), "one probe, and it opens again"
+    assert (model.asked, stop_of(stage).outcome) == (4, "waiting"), "one probe, and it opens again"
 
 
 def test_next_commit_records_the_recovery(stage: Stage) -> None:
@@ -160,15 +160,15 @@ def test_failures_of_an_ephemeral_run_are_recorded_on_the_branch(stage: Stage) -
         stage.session.services.journal.settle()  # the disk is gone
     assert open_ones(stage) == {"red", "replay", "system"}
     assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step")
-    assert rest_of(stage).outcome == "waiting"
+    assert stop_of(stage).outcome == "waiting"
     assert stage.wrong() == []
 
 
 def test_unusable_model_answers_block_only_their_story(stage: Stage) -> None:
     failing(stage, ModelRefused("gave no usable answer"))
     ended = try_run(stage)
-    assert isinstance(ended, RunOutcome) and ended.rest.outcome == "blocked"
-    assert "gave no usable answer (4 of 4 attempts)" in ended.rest.reason
+    assert isinstance(ended, RunOutcome) and ended.stop.outcome == "blocked"
+    assert "gave no usable answer (4 of 4 attempts)" in ended.stop.reason
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_single_breaker_can_be_reset(stage: Stage) -> None:
     fail(stage)
     stage.give("/tdd reset system")
     assert open_ones(stage) == {"red", "replay"}
-    assert "replay" in rest_of(stage).reason
+    assert "replay" in stop_of(stage).reason
 
 
 def test_status_reports_open_breakers(stage: Stage) -> None:
@@ -238,8 +238,8 @@ def flapping(stage: Stage) -> None:
 def test_flapping_breaker_waits_for_a_person(stage: Stage) -> None:
     flapping(stage)
     later(stage, 5 * 3600)
-    rest = rest_of(stage)
-    assert "stays open until it is reset" in rest.reason
+    stop = stop_of(stage)
+    assert "stays open until it is reset" in stop.reason
     stage.give("/tdd reset")
     repaired(stage)
     stage.step()

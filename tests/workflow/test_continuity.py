@@ -44,7 +44,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.fixture
 def stage(staged: Stage) -> Stage:
-    staged.session.log.landings.regression = ("", "")
+    staged.session.log.branch_writes.regression = ("", "")
     staged.back_to("broken")
     return staged
 
@@ -104,13 +104,13 @@ def test_regression_by_people_becomes_a_bug_story_that_comes_first(stage: Stage)
 @pytest.mark.slow
 def test_no_new_story_starts_until_the_fix_is_approved(stage: Stage) -> None:
     stage.step()
-    rest = run_prd(stage.session).rest
-    assert (rest.outcome, rest.next) == ("waiting", "/approve")
+    stop = run_prd(stage.session).stop
+    assert (stop.outcome, stop.next) == ("waiting", "/approve")
     assert stage.state.status.state is ProjectState.BACKLOG_READY
     assert "calc-2" not in stage.state.started_stories
     stage.give("/approve")
     driven = run_prd(stage.session)
-    assert driven.rest.outcome == "done"
+    assert driven.stop.outcome == "done"
     assert [story.status for story in stage.state.backlog.stories] == ["done"] * 3
     assert stage.wrong(since=stage.heads["broken"]) == []
     said = stage.world.verify(f"main..{stage.session.target.branch}", "--json").json["steps"]
@@ -141,8 +141,8 @@ def test_ineffective_fix_requires_a_person(stage: Stage) -> None:
     with stage_of(stage.world) as again:
         driven = run_prd(again.session)
         add_fix_answers(stage.world)
-        assert driven.rest.outcome == "waiting", driven.rest
-        assert driven.rest.reason.endswith("was meant to fix it. Fix or revert it in a commit of your own")
+        assert driven.stop.outcome == "waiting", driven.stop
+        assert driven.stop.reason.endswith("was meant to fix it. Fix or revert it in a commit of your own")
         told = find_next_step(again.session, again.state).sentence
         assert told.startswith("calc-1 was proved but no longer passes"), "the status says so too"
         assert order(again) == ["calc-1", "calc-3", "calc-2"]

@@ -117,7 +117,7 @@ def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_pa
         structured({"stories": []}), *STORY, structured({"patterns": [FOLLOWED]}), structured(REVIEW),
     )  # fmt: skip
     with session.git:
-        assert run_prd(session).rest.outcome == "done"
+        assert run_prd(session).stop.outcome == "done"
         model.assert_all_said()
         asked = {request.purpose.role: request_text(request) for request in model.requests}
         for role in ("why", "research", "builder"):
@@ -137,7 +137,7 @@ def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_pa
 def test_in_standard_memory_reaches_planner_and_builder_by_code_alone(tmp_path: Path) -> None:
     session, model = session_with(tmp_path, "standard", structured(PLAN), *STORY)
     with session.git:
-        assert run_prd(session).rest.outcome == "done"
+        assert run_prd(session).stop.outcome == "done"
     asked = {request.purpose.role: request_text(request) for request in model.requests}
     assert "Count in cents." in asked["planner"]
     assert "Count in cents." in asked["builder"]

@@ -116,8 +116,8 @@ def test_merge_is_not_a_human_commit(joined: Joined) -> None:
     assert is_exact_join(git, git.commit_info(joined.join))
     assert find_hand_edit(git, main, joined.head) is None
     assert count_intact_commits(git, main, joined.head) == (12, 12)
-    steps, strangers = read_step_commits(git, main, joined.head, "calc")
-    assert [each.join for each in strangers] == [True]
+    steps, unclaimed_commits = read_step_commits(git, main, joined.head, "calc")
+    assert [each.join for each in unclaimed_commits] == [True]
     assert {key for key in steps if key[0] == "calc-2"} == {("calc-2", n) for n in range(1, 6)}
     shown = add_patches(git, {"calc-2"}, steps, frozenset())
     assert "def cut(a)" in shown["calc-2", 3].patch, "the story's own commit, with its own change"
@@ -357,7 +357,7 @@ def test_human_commit_during_integration_is_kept_on_another_branch(joined: Joine
 
     # The run was killed before its cleanup, so the branch still exists: it is removed once, and its commits are kept.
     git.set_branch(branch, later := joined.with_step(by_hand, {"notes.md": b"later\n"}))
-    assert finish_left_over_stories(session).rest is None
+    assert finish_left_over_stories(session).stop is None
     assert list_story_branches(session) == ()
     assert git.rev(f"refs/prd2pr/aside/calc/calc-3/{later[:12]}") == later
     git.set_branch("prd2pr/calc", joined.head)
@@ -372,4 +372,4 @@ def test_halt_on_the_prd_branch_stops_parallel_stories(joined: Joined) -> None:
     session = replace(joined.session, store=replace(joined.session.store, _loaded={}))
     worked = work_on_story(session, "calc-3")
     git.set_branch("prd2pr/calc", joined.head)
-    assert (worked.ready, worked.rest.outcome, worked.rest.reason) == (False, "paused", "all stories are halted")
+    assert (worked.ready, worked.stop.outcome, worked.stop.reason) == (False, "paused", "all stories are halted")

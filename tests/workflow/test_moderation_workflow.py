@@ -9,7 +9,7 @@ import pytest
 from branch_stage import Stage, stage_of
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Spend
-from prd2pr.github.commands.queries import current_picture
+from prd2pr.github.commands.queries import build_current_view
 from prd2pr.github.messages.replies import NotNow
 from prd2pr.workflow.moderation import find_branch_alarms
 from prd2pr.workflow.next_action import find_branch_action
@@ -42,15 +42,15 @@ def test_run_interrupted_three_times_stops_until_a_person_resumes_it(stage: Stag
         cut_off(stage)
         assert not isinstance(find_branch_action(stage.session, stage.state), NoAction)
     cut_off(stage)
-    rest = run_prd(stage.session).rest
-    assert rest.outcome == "waiting"
-    assert rest.reason.endswith("`calc-1`: spent without a step: 3 times in its last 4 steps")
-    assert rest.next == "/tdd retry calc-1"
+    stop = run_prd(stage.session).stop
+    assert stop.outcome == "waiting"
+    assert stop.reason.endswith("`calc-1`: spent without a step: 3 times in its last 4 steps")
+    assert stop.next == "/tdd retry calc-1"
     refused = stage.give("/tdd next").answer
     assert isinstance(refused, NotNow)
     assert refused.next.command == "/tdd retry calc-1"
-    assert current_picture(stage.session).alarms == ("`calc-1`: spent without a step: 3 times in its last 4 steps",)
-    stage.give(rest.next)
+    assert build_current_view(stage.session).alarms == ("`calc-1`: spent without a step: 3 times in its last 4 steps",)
+    stage.give(stop.next)
     assert find_branch_alarms(stage.state) == ()
     stage.step()
     assert stage.wrong() == []
@@ -59,8 +59,8 @@ def test_run_interrupted_three_times_stops_until_a_person_resumes_it(stage: Stag
 @pytest.mark.slow
 def test_no_step_of_an_honest_branch_raises_an_alarm(stage: Stage) -> None:
     stage.back_to("designed")
-    assert run_prd(stage.session).rest.outcome == "done"
+    assert run_prd(stage.session).stop.outcome == "done"
     store = stage.session.store
     for commit in stage.session.git.log(f"main..{stage.head}"):
         assert find_branch_alarms(store.load(commit.sha)) == ()
-    assert current_picture(stage.session).alarms == ()
+    assert build_current_view(stage.session).alarms == ()

@@ -50,7 +50,7 @@ def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> No
         assert cycle is not None
         assert before is not None
         (note,) = cycle.steps
-        assert note.note.startswith("begun again: ")
+        assert note.note.startswith("restarted: ")
         assert note.spend == sum((step.spend for step in before.steps[1:]), before.steps[0].spend), (
             "nothing is forgotten"
         )
@@ -59,7 +59,7 @@ def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> No
         world.answers.pop("calc-2/design/architect/1/1")
     with session_of(world) as session:
         worked = work_on_story(session, "calc-2")  # the design is kept, so no call for it
-        assert worked.ready, worked.rest
+        assert worked.ready, worked.stop
         done = integrate_story(session, "calc-2", worked.session)
         assert (done.outcome, done.joined) == ("integrated", False)
         text = world.show(SIGNS)
@@ -82,8 +82,8 @@ def test_clean_merge_with_failing_tests_restarts_too(tmp_path: Path) -> None:
     with session_of(world) as session:
         run_prd(session, 1)
         first, second = (work_on_story(session, f"calc-{n}") for n in (1, 2))
-        assert first.ready, first.rest
-        assert second.ready, second.rest
+        assert first.ready, first.stop
+        assert second.ready, second.stop
         assert integrate_story(session, "calc-1", first.session).outcome == "integrated"
         again = integrate_story(session, "calc-2", second.session)
         assert again.outcome == "again"

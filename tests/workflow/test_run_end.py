@@ -70,7 +70,7 @@ def test_costs_without_a_step_are_on_the_branch_after_the_disk_is_lost(stage: St
     before, minutes = sum_prd_spend(stage.state).usd, current_budget(stage.session, stage.state, "calc-1")
     pay(stage)
     refuse(stage)
-    stage.session.log.landings.last_at -= 60  # a minute of work
+    stage.session.log.branch_writes.last_at -= 60  # a minute of work
     record_spending(stage.session)
     stage.session.services.journal.settle()  # the disk is gone
     assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step by prd2pr")

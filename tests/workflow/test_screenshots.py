@@ -16,7 +16,7 @@ from prd2pr.reports.pull_request import build_pull_request_view
 from prd2pr.reports.rendering import render_page
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.screenshots import compute_image_digest
-from prd2pr.verification.screenshots.pages import PageRequest, Pictures
+from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
 from world import World
 
 CONFIG = 'page:\n  command: [serve]\n  paths: ["/", "/sums"]\n  when: ["src/calc/*"]\n'
@@ -25,12 +25,12 @@ FILE = ".orch-state/prds/calc/pages/calc-1/1.png"
 
 @dataclass
 class Camera:
-    pictures: Pictures
+    screenshots: Screenshots
     asked: PageRequest | None = None
 
-    def take(self, request: PageRequest) -> Pictures:
+    def take(self, request: PageRequest) -> Screenshots:
         self.asked = request
-        return self.pictures
+        return self.screenshots
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def stage(staged: Stage) -> Stage:
     return staged
 
 
-def integrate(stage: Stage, pictures: Pictures) -> Camera:
-    camera = Camera(pictures)
+def integrate(stage: Stage, screenshots: Screenshots) -> Camera:
+    camera = Camera(screenshots)
     stage.session = replace(stage.session, services=replace(stage.session.services, camera=camera))
     stage.step()
     return camera
@@ -58,7 +58,7 @@ def integrate(stage: Stage, pictures: Pictures) -> Camera:
 
 @pytest.mark.slow
 def test_screenshots_are_in_the_commit_and_named_by_the_evidence(stage: Stage) -> None:
-    camera = integrate(stage, Pictures((("/", png()), ("/sums", png(3, 3)))))
+    camera = integrate(stage, Screenshots((("/", png()), ("/sums", png(3, 3)))))
     assert camera.asked is not None
     assert (camera.asked.command, camera.asked.paths) == (("serve",), ("/", "/sums"))
     assert camera.asked.code_tree == stage.session.git.code_tree(stage.head), "as the story leaves it"
@@ -75,7 +75,7 @@ def test_screenshots_are_in_the_commit_and_named_by_the_evidence(stage: Stage) -
 
 @pytest.mark.slow
 def test_page_shows_screenshots_and_may_load_nothing_else(stage: Stage) -> None:
-    integrate(stage, Pictures((("/", png()),)))
+    integrate(stage, Screenshots((("/", png()),)))
     session = stage.session
     html = render_page(build_pull_request_view(session.store, session.target.branch, session.constraints.limits))
     assert 'src="data:image/png;base64,iVBOR' in html
@@ -88,7 +88,7 @@ def test_page_shows_screenshots_and_may_load_nothing_else(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_missing_screenshot_does_not_prevent_integration(stage: Stage) -> None:
-    integrate(stage, Pictures(note="no picture of the page: there is no Chromium"))
+    integrate(stage, Screenshots(note="no picture of the page: there is no Chromium"))
     assert stage.state.backlog.stories[0].status == "done"
     assert stage.state.list_paths(".orch-state/prds/calc/pages") == ()
     assert stage.wrong() == []
@@ -98,13 +98,13 @@ def test_story_that_does_not_touch_the_page_needs_no_screenshot(stage: Stage) ->
     config = stage.session.config
     elsewhere = config.model_copy(update={"page": config.page.model_copy(update={"when": ("web/**",)})})
     stage.session, kept = replace(stage.session, config=elsewhere), stage.session
-    camera = integrate(stage, Pictures((("/", png()),)))
+    camera = integrate(stage, Screenshots((("/", png()),)))
     stage.session = kept
     assert camera.asked is None
 
 
 def test_replaced_screenshot_is_detected(stage: Stage) -> None:
-    integrate(stage, Pictures((("/", png()),)))
+    integrate(stage, Screenshots((("/", png()),)))
     git = stage.session.git
     info = git.commit_info(stage.head)
     step = read_step(info.trailers)

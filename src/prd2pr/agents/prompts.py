@@ -33,7 +33,7 @@ from prd2pr.agents.models.base import Message, Text
 from prd2pr.agents.relevance import design_text, find_covering_tests, find_relevant_files, story_text, summarize_designs
 from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, RoleTask
-from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, share_out
+from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, divide_budget
 from prd2pr.domain.paths import get_story_test_root
 from prd2pr.domain.stack import Stack, is_python_stack
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
@@ -205,7 +205,7 @@ def _compute_own_limits(task: RoleTask) -> dict[str, int]:
         "sources": sum(len(files.get(path, "")) for path in task.own_sources()),
         "feedback": min(MAX_FEEDBACK_CHARACTERS, fed_back),
     }
-    return share_out(task.context_budget.own_characters, wanted)
+    return divide_budget(task.context_budget.own_characters, wanted)
 
 
 def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
@@ -302,7 +302,7 @@ def _format_measures(path: str, source: str, stack: Stack) -> str:
 
 def _render_refused_attempts(task: RoleTask) -> list[RefusedAttemptText]:
     texts = _attempt_texts(task)
-    limits = share_out(_compute_own_limits(task)["feedback"], {name: len(text) for name, text in texts.items()})
+    limits = divide_budget(_compute_own_limits(task)["feedback"], {name: len(text) for name, text in texts.items()})
     shown = {name: trim(text, limits[name]) if text else "" for name, text in texts.items()}
     last = len(task.attempt.earlier) - 1
     return [

@@ -262,12 +262,12 @@ def receive_bytes(pipe: socket.socket) -> bytes:
 
 
 def encode_result(result: StoryResult) -> Line:
-    rest, problem = result.rest, result.problem
+    stop, problem = result.stop, result.problem
     return {
         "story": result.story,
         "outcome": result.outcome,
         "worker": result.worker,
-        "rest": vars(rest) if rest else None,
+        "rest": vars(stop) if stop else None,
         "steps": result.steps,
         "spend": result.spend.model_dump(),
         "lines": result.lines,
@@ -280,7 +280,7 @@ def decode_result(line: Line) -> StoryResult:
         story=line["story"],
         outcome=line["outcome"],
         worker=line["worker"],
-        rest=NoAction(**line["rest"]) if line["rest"] else None,
+        stop=NoAction(**line["rest"]) if line["rest"] else None,
         steps=line["steps"],
         spend=Spend.model_validate(line["spend"]),
         lines=tuple(line["lines"]),

@@ -23,7 +23,7 @@ from prd2pr.domain.costs.role_costs import dump_role_costs, format_cost_lines, s
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
-from prd2pr.views.blocked import BlockedView, build_blocked_view
+from prd2pr.views.blocked_story import BlockedView, build_blocked_view
 from prd2pr.workflow.parallel.pool import open_shared_ledger, run_parallel, run_sequentially
 from prd2pr.workflow.run import RunOutcome
 from prd2pr.workflow.session import Session
@@ -68,7 +68,7 @@ def count_workers(options: argparse.Namespace, *, sequential: bool) -> int:
 
 def can_run_in_parallel(context: RunContext, progress: Terminal) -> bool:
     """Return whether several workers can run tests at the same time on this machine."""
-    is_isolated = context.repository.runner.keeps_apart()
+    is_isolated = context.repository.runner.isolates_runs()
     if not is_isolated:
         progress.say("note", text=ONE_WORKER_NOTE)
     return is_isolated
@@ -115,11 +115,11 @@ def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
     from prd2pr.proof.verify import count_intact_commits
     from prd2pr.state.branch_base import find_branch_start
 
-    rest = outcome.rest
+    stop = outcome.stop
     session.progress.say(
         "costs", lines=format_cost_lines(sum_role_costs((*session.log.lines, *session.log.workers.lines)))
     )
-    if rest.outcome == "done" and page:
+    if stop.outcome == "done" and page:
         base, days = (
             find_branch_start(session.git, outcome.head).commit,
             make_retention_policy(session.config.retention),
@@ -129,12 +129,12 @@ def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
         if proved < commits:
             text = f"{commits - proved} of {commits} commits are not proved steps; `prd2pr verify` lists them"
             session.progress.say("note", text=text)
-    elif rest.outcome == "done":
+    elif stop.outcome == "done":
         session.progress.say("note", text=f"nothing to do: {session.prd.id} is done and merged")
     else:
-        blocked_story = find_blocked(session) if rest.outcome == "blocked" else None
+        blocked_story = find_blocked(session) if stop.outcome == "blocked" else None
         session.progress.say(
-            "stopped", reason=rest.reason, next="" if blocked_story else rest.next, blocked=blocked_story
+            "stopped", reason=stop.reason, next="" if blocked_story else stop.next, blocked=blocked_story
         )
         if page:
             session.progress.say("note", text=f"PR page: {page}")
@@ -148,12 +148,12 @@ def find_blocked(session: Session) -> BlockedView | None:
 
 
 def run_json(session: Session, outcome: RunOutcome, page: str) -> dict[str, object]:
-    rest: NoAction = outcome.rest
-    blocked_story = find_blocked(session) if rest.outcome == "blocked" else None
+    stop: NoAction = outcome.stop
+    blocked_story = find_blocked(session) if stop.outcome == "blocked" else None
     return {
-        "outcome": rest.outcome,
-        "reason": rest.reason,
-        "next": rest.next,
+        "outcome": stop.outcome,
+        "reason": stop.reason,
+        "next": stop.next,
         "steps": outcome.steps,
         "branch": session.target.branch,
         "head": outcome.head,

@@ -12,7 +12,7 @@ from prd2pr.cli.context import open_repository
 from prd2pr.cli.forkserver import Channel, encode_result
 from prd2pr.cli.wiring import open_session
 from prd2pr.domain.records import Prd
-from prd2pr.languages.python.runner.prewarmed import discard_all_prewarmed
+from prd2pr.languages.python.runner.prewarmed_process import discard_all_prewarmed
 from prd2pr.state.store import StateStore
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.parallel.pool import run_story

@@ -21,7 +21,7 @@ from prd2pr.domain.wording import (
     format_tokens,
 )
 from prd2pr.errors import Prd2prError
-from prd2pr.views.blocked import BlockedView
+from prd2pr.views.blocked_story import BlockedView
 
 Facts = Mapping[str, object]
 

@@ -93,7 +93,7 @@ def make_verify_gatherings(
     """
     started, stacks = time.time_ns(), find_stacks(git, config, base)
     runners = [make_runner(git, config, stacks, base, many=True)]
-    if workers > 1 and runners[0].keeps_apart():
+    if workers > 1 and runners[0].isolates_runs():
         runners += (make_runner(git, config, stacks, base, many=True) for _ in range(workers - 1))
     return [_make_gathering(git, CachedRunner(each, store, trusted_until=started), config, stacks) for each in runners]
 

@@ -32,7 +32,7 @@ class Deadline:
     ends_at: float | None  # on the monotonic clock; None: no limit
     longest_phase: float = 0.0
 
-    def rest_if_passed(self) -> NoAction | None:
+    def stop_if_passed(self) -> NoAction | None:
         if self.ends_at is None or not self.longest_phase:  # each run makes some progress, or they would follow forever
             return None
         left = self.ends_at - self.clock.monotonic()

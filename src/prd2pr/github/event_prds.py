@@ -136,7 +136,7 @@ def subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[Ev
     for prd_id in sorted(touched.merged_ids - seen.keys()):
         yield active_subject(prd_id)
     for prd_id in touched.dropped_ids - touched.merged_ids - seen.keys():
-        yield from subjects_of_dropped_id(context, prd_id)
+        yield from find_subjects_of_dropped_id(context, prd_id)
     for path in touched.not_prds:
         yield NoPrd(path, find_not_prd_reason(context.git, context.base_commit, path))
 
@@ -183,7 +183,7 @@ def is_built(context: GitHubContext, subject: Subject) -> bool:
     return merged is not None and subject.prd is not None and merged.blob == subject.prd.blob
 
 
-def subjects_of_dropped_id(context: GitHubContext, prd_id: str) -> Iterator[Subject]:
+def find_subjects_of_dropped_id(context: GitHubContext, prd_id: str) -> Iterator[Subject]:
     """Yield the file that now has an id that another file dropped, or the branch that lost its PRD."""
     branch = context.branch_of(prd_id)
     is_active = context.remote.head(branch) is not None

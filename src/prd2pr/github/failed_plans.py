@@ -19,7 +19,7 @@ from prd2pr.github.messages.checks import check_name
 from prd2pr.github.messages.markers import waiting_marker
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import ProblemReply
-from prd2pr.workflow.session import Outdated, Session
+from prd2pr.workflow.session import OutdatedPlan, Session
 
 INTERRUPTIONS = (Stopped, BranchMoved, RateLimited, HubUnreachable)  # the run was interrupted; the plan did not fail
 PLAN_PART = "the plan"
@@ -105,7 +105,7 @@ def retry_options(session: Session, pull: Pull | None) -> str:
     return f"change `{session.prd.path}` and push it, or {workflow}"
 
 
-def rest_after_failed_plan(session: Session, pull: Pull | None) -> NoAction:
+def stop_after_failed_plan(session: Session, pull: Pull | None) -> NoAction:
     return NoAction(
         "waiting",
         f"planning the present text of `{session.prd.path}` failed, and nothing is built for its earlier text",
@@ -113,12 +113,12 @@ def rest_after_failed_plan(session: Session, pull: Pull | None) -> NoAction:
     )
 
 
-def hold_until_replanned(session: Session, rest: NoAction) -> Session:
+def hold_until_replanned(session: Session, stop: NoAction) -> Session:
     """Stop work until the present text of the PRD is planned."""
     head = session.git.branch_head(session.target.branch)
     planned = session.store.load(head).prd if head else None
     return (
-        replace(session, host=replace(session.host, outdated_plan=Outdated(planned.blob, rest)))
+        replace(session, host=replace(session.host, outdated_plan=OutdatedPlan(planned.blob, stop)))
         if planned is not None
         else session
     )

@@ -32,7 +32,7 @@ def execute_local_command(session: Session, order: ServerCommand, sender: str) -
         try:
             reply: CommandReply | None = execute(session, request_from_server(order, sender)).answer
         except BranchMoved:
-            session.log.landings.pending = None
+            session.log.branch_writes.pending = None
             continue
         except Stopped:
             raise

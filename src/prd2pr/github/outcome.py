@@ -19,7 +19,7 @@ STATUSES_WORST_FIRST: tuple[RunStatus, ...] = (
     *("error", "refused", "budget", "blocked", "deadline", "handed-on", "waiting", "done", "nothing-to-do"),
 )
 
-STATUS_BY_REST: dict[ActionOutcome, RunStatus] = {
+STATUS_BY_STOP: dict[ActionOutcome, RunStatus] = {
     "done": "done",
     "waiting": "waiting",
     "paused": "waiting",
@@ -56,8 +56,8 @@ class PrdOutcome:
         return self.status in FAILED_STATUSES
 
 
-def status_of_rest(rest: NoAction) -> RunStatus:
-    return STATUS_BY_REST[rest.outcome]
+def map_stop_to_status(stop: NoAction) -> RunStatus:
+    return STATUS_BY_STOP[stop.outcome]
 
 
 def worst_outcome(outcomes: tuple[PrdOutcome, ...]) -> PrdOutcome:

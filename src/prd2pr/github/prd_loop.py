@@ -19,7 +19,7 @@ from prd2pr.github.failed_plans import (
     hold_until_replanned,
     is_failed_plan,
     report_failed_plan,
-    rest_after_failed_plan,
+    stop_after_failed_plan,
 )
 from prd2pr.github.hub import Hub
 from prd2pr.github.jobs.wave_scheduler import advance_parallel_stories, find_active_stories
@@ -27,7 +27,7 @@ from prd2pr.github.messages.markers import waiting_marker
 from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, refusal_reason
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
-from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, rest_for_spend_limit, watch_comments
+from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
 from prd2pr.github.setup.onboarding import execute_on_github
 from prd2pr.views.pull_request.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
@@ -76,36 +76,36 @@ def last_unblocked_at(status: Status) -> str:
     return max((each.at for each in status.transitions if each.before == ProjectState.BLOCKED), default="")
 
 
-def run_until_rest(run: PrdRun) -> NoAction:
+def run_until_idle(run: PrdRun) -> NoAction:
     """Work until nothing is left to do.
 
     Comments are read again between two phases, so `/tdd pause` takes effect after the present phase.
     """
-    rest = ensure_plan(run) or block_on_failed_ci(run.context.hub, run.session)
-    if rest is not None and run.context.git.branch_head(run.session.target.branch) is None:
-        return rest
+    stop = ensure_plan(run) or block_on_failed_ci(run.context.hub, run.session)
+    if stop is not None and run.context.git.branch_head(run.session.target.branch) is None:
+        return stop
     watch_comments(run)
     while True:
         refuse_hand_edits(run.session)
         return_to_approval(run)
-        late = run.context.deadline.rest_if_passed()
+        late = run.context.deadline.stop_if_passed()
         queued = run.queue.take_next(read_run_status(run))
         if late is not None and (queued is not None or should_continue(run)):
             return late
         if queued is not None:
-            rest = execute_queued_command(run, queued, rest)
-            rest = replan_after_resume(run, rest)
+            stop = execute_queued_command(run, queued, stop)
+            stop = replan_after_resume(run, stop)
         elif not should_continue(run):
-            return rest or final_rest(run)
+            return stop or describe_final_stop(run)
         elif not run.activity.requested and (run.activity.queried or is_query_only(run)):
             following = describe_stop(run.session)
             run.activity.deferred |= following.outcome == "stopped"
             return following
         else:
             before = run.steps
-            rest = advance_parallel_stories(run) or run_phases(run, limit_to_ordered_story(run), 1)
+            stop = advance_parallel_stories(run) or run_phases(run, limit_to_ordered_story(run), 1)
             if run.steps == before:
-                return rest
+                return stop
 
 
 def ensure_plan(run: PrdRun) -> NoAction | None:
@@ -117,18 +117,18 @@ def ensure_plan(run: PrdRun) -> NoAction | None:
             publish_run(run, None)  # the planning run was cut off: people see the plan before anything is built
         return None
     if not run.activity.requested and has_failed_before(run.context, session, run.pull):
-        rest = rest_after_failed_plan(session, run.pull)
-        run.session = hold_until_replanned(session, rest)
-        return rest
+        stop = stop_after_failed_plan(session, run.pull)
+        run.session = hold_until_replanned(session, stop)
+        return stop
     if state.planned and is_query_only(run):
         run.activity.deferred = True
         return None
-    late = run.context.deadline.rest_if_passed()
+    late = run.context.deadline.stop_if_passed()
     if late is not None:
         return late
     run.activity.requested = True
-    rest = run_phases(run, session, 1)
-    return rest if run.steps == 0 else None
+    stop = run_phases(run, session, 1)
+    return stop if run.steps == 0 else None
 
 
 def is_query_only(run: PrdRun) -> bool:
@@ -140,15 +140,15 @@ def is_query_only(run: PrdRun) -> bool:
     return bool(commands) and all(isinstance(each, ParsedCommand) and each.reads for each in commands)
 
 
-def replan_after_resume(run: PrdRun, rest: NoAction | None) -> NoAction | None:
+def replan_after_resume(run: PrdRun, stop: NoAction | None) -> NoAction | None:
     """Plan a PRD that changed during a pause before anything else is published."""
     session = run.session
     if not run.activity.changed or session.host.outdated_plan is not None:
-        return rest
+        return stop
     state = session.store.load(current_head(session))
     session = run.session = reload_changed_prd(session, state)
     if not is_prd_changed(session, state):
-        return rest
+        return stop
     before = run.steps
     stopped = run_phases(run, session, 1)
     return stopped if run.steps == before else None
@@ -197,7 +197,7 @@ def limit_to_ordered_story(run: PrdRun) -> Session:
     )
 
 
-def final_rest(run: PrdRun) -> NoAction:
+def describe_final_stop(run: PrdRun) -> NoAction:
     following = describe_stop(run.session)
     if following.outcome == "stopped" and read_run_status(run).order == "run" and not run.activity.requested:
         return NoAction("budget", "the budget of the last run is used up", "/tdd run")
@@ -208,7 +208,7 @@ def read_run_status(run: PrdRun) -> Status:
     return run.session.store.load(current_head(run.session)).status
 
 
-def execute_queued_command(run: PrdRun, queued: QueuedCommand, rest: NoAction | None) -> NoAction | None:
+def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
     """Execute one command. A change shows in the status comment; queries and refusals get a reply."""
     before = current_head(run.session)
     try:
@@ -217,15 +217,15 @@ def execute_queued_command(run: PrdRun, queued: QueuedCommand, rest: NoAction | 
         else:
             run.activity.requested, run.activity.not_wanted = True, None
             retry_failed_plan(run)
-        return apply_queued_command(run, queued, rest)
+        return apply_queued_command(run, queued, stop)
     except BranchMoved:
         refuse_lost_steps(run.session, before)
         run.session.services.journal.move_entries(before, current_head(run.session))
         if isinstance(queued.request.settles, ExecutedCommand):
-            run.session.log.landings.pending = None  # only the decision's own commit may record a server command
+            run.session.log.branch_writes.pending = None  # only the decision's own commit may record a server command
         run.queue.requeue(queued)  # another run was faster: reload the branch and look at the comment again
         refuse_hand_edits(run.session, moved=True)
-        return rest
+        return stop
     except (Stopped, HubProblem, StateProblem, StepsLost):
         raise  # not the command's fault, and later commands would fail too
     except Prd2prError as problem:
@@ -247,14 +247,14 @@ def retry_failed_plan(run: PrdRun) -> None:
 
 def reply_command_failed(run: PrdRun, queued: QueuedCommand, problem: Prd2prError) -> NoAction:
     """Reply with the error. The command is then done: it neither blocks others nor is retried."""
-    run.session.log.landings.pending = None
+    run.session.log.branch_writes.pending = None
     run.activity.error = problem
     run.context.progress.say("note", text=" ".join(problem.lines()))
     run.queue.reply(queued, ProblemReply.of(queued.request.command.shown, problem), commit_url=run.context.commit_url)
     return NoAction("stopped", problem.what, problem.remedy)
 
 
-def apply_queued_command(run: PrdRun, queued: QueuedCommand, rest: NoAction | None) -> NoAction | None:
+def apply_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
     before = current_head(run.session)
     resolved = find_active_stories(run).resolve(queued.request.command)
     if isinstance(resolved, NoAction):
@@ -266,25 +266,25 @@ def apply_queued_command(run: PrdRun, queued: QueuedCommand, rest: NoAction | No
         run.activity.refusal = refusal_reason(result.answer)
     if result.steps_wanted == 0 or result.run:
         if result.head == before:
-            return rest
+            return stop
         run.activity.changed = True
         publish_run(run, None)
         return None
-    rest = run_phases(
+    stop = run_phases(
         run, replace(run.session, target=replace(run.session.target, story=result.story)), result.steps_wanted
     )
-    if rest.outcome == "budget" or current_head(run.session) == result.head:
-        reply_not_executed(run, queued, rest)
-    return rest
+    if stop.outcome == "budget" or current_head(run.session) == result.head:
+        reply_not_executed(run, queued, stop)
+    return stop
 
 
-def reply_not_executed(run: PrdRun, queued: QueuedCommand, rest: NoAction) -> None:
+def reply_not_executed(run: PrdRun, queued: QueuedCommand, stop: NoAction) -> None:
     """Reply to a permitted command that led to nothing, so that no later run spends money on it."""
-    run.session.log.landings.pending = None
+    run.session.log.branch_writes.pending = None
     shown = queued.request.command.shown
-    reply = NotNow.of(shown, rest)
-    if rest.outcome == "budget":
-        remedy = rest.next.replace(f"`{RUN_COMMAND}`", f"`{shown}`")
+    reply = NotNow.of(shown, stop)
+    if stop.outcome == "budget":
+        remedy = stop.next.replace(f"`{RUN_COMMAND}`", f"`{shown}`")
         run.queue.reply(queued, replace(reply, next=NextStep(remedy)))
         return
     run.queue.reply(queued, reply)
@@ -297,7 +297,7 @@ def run_phases(run: PrdRun, session: Session, steps: int | None) -> NoAction:
         driven = run_prd(session, steps)
     except SpendLimit as limit:
         report_if_plan_failed(run, limit)
-        return rest_for_spend_limit(run, limit)
+        return stop_for_spend_limit(run, limit)
     except Prd2prError as problem:
         report_if_plan_failed(run, problem)
         raise
@@ -309,8 +309,8 @@ def run_phases(run: PrdRun, session: Session, steps: int | None) -> NoAction:
         target=replace(run.session.target, base_commit=driven.session.target.base_commit),
     )
     if driven.steps:
-        publish_run(run, None if starts_without_approval(run) else driven.rest)
-    return driven.rest
+        publish_run(run, None if starts_without_approval(run) else driven.stop)
+    return driven.stop
 
 
 def report_if_plan_failed(run: PrdRun, problem: Prd2prError) -> None:

@@ -13,7 +13,7 @@ from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
 from prd2pr.github.outcome import PrdOutcome
-from prd2pr.github.prd_loop import has_run_command, is_waiting_for_budget, read_run_status, run_until_rest
+from prd2pr.github.prd_loop import has_run_command, is_waiting_for_budget, read_run_status, run_until_idle
 from prd2pr.github.prd_run_context import PrdRun, RunActivity
 from prd2pr.github.prd_run_report import (
     build_run_outcome,
@@ -43,13 +43,13 @@ from prd2pr.workflow.run_end import record_spending
 def run_prd_on_github(context: GitHubContext, subject: Subject, trigger: Trigger, *, requested: bool) -> PrdOutcome:
     """Work on one PRD and publish the result, whatever it is."""
     found = load_remote_prd(context, subject)
-    stop = check_preconditions(found)
-    if stop is not None:
-        return stop_without_work(found, stop, trigger, requested=requested)
+    ended = check_preconditions(found)
+    if ended is not None:
+        return stop_without_work(found, ended, trigger, requested=requested)
     run = open_prd_run(found, CommandQueue(context.hub, context.clock, trigger), requested=requested)
     session = run.session
     try:
-        rest = work_and_publish(run, found, requested=requested)
+        stop = work_and_publish(run, found, requested=requested)
     except (StateByHand, StepsLost) as problem:
         return stop_for_person(run, subject, problem)
     except Stopped as problem:
@@ -61,10 +61,10 @@ def run_prd_on_github(context: GitHubContext, subject: Subject, trigger: Trigger
         answered = reply_to_failed_commands(run, problem)
         report_run_problem(run, problem, answered=answered)
         raise
-    if isinstance(rest, PrdOutcome):
-        return rest
-    write_run_summary(run, rest)
-    return build_run_outcome(run, rest)
+    if isinstance(stop, PrdOutcome):
+        return stop
+    write_run_summary(run, stop)
+    return build_run_outcome(run, stop)
 
 
 def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> PrdRun:
@@ -78,7 +78,7 @@ def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> P
             session.host, on_command_done=queue.acknowledge, published_head=found.last_shown_head, refuted=refuted
         ),
     )
-    session.log.landings.pending = found.subject.started_by
+    session.log.branch_writes.pending = found.subject.started_by
     if context.job.handoff:
         session.log.id = record_id_for_run(session.log.id, context.job.run_number)  # its jobs share one budget
     activity = RunActivity(requested=requested)
@@ -97,36 +97,36 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
     session = run.session
     if session.host.refuted is not None:
         return refuse_rewritten_branch(run, session.host.refuted)
-    rest = run_until_rest(run)
+    stop = run_until_idle(run)
     record_spending(session)
     if run.activity.not_wanted is not None and has_run_command(run):
         return stop_without_work(found, run.activity.not_wanted, Trigger(), requested=requested)
     elsewhere = run.activity.deferred and not run.activity.requested and ensure_another_run(run)
     if elsewhere or is_proved_already(run):
-        return build_run_outcome(run, rest)
-    publish_run(run, rest)
-    reply_to_repeated_command(run, rest)
+        return build_run_outcome(run, stop)
+    publish_run(run, stop)
+    reply_to_repeated_command(run, stop)
     report_unpublished_parts(run)
-    if rest.outcome == "deadline":
+    if stop.outcome == "deadline":
         dispatch_next_run(run, "the previous run reached its time limit")
-    if rest.outcome == "handed-on" and run.context.job.handoff == "to a run":
+    if stop.outcome == "handed-on" and run.context.job.handoff == "to a run":
         dispatch_next_run(run, "the next stories can be worked on in parallel")
-    return rest
+    return stop
 
 
 def stop_for_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> PrdOutcome:
     """Stop because the branch was forced back, deleted or its state edited while the run worked."""
     found = load_remote_prd(run.context, subject)
-    stop = check_preconditions(found) or PrdOutcome("waiting", problem.what, "/tdd run")
+    ended = check_preconditions(found) or PrdOutcome("waiting", problem.what, "/tdd run")
     trigger = run.queue.trigger
     if not isinstance(problem, StepsLost):
         trigger = replace(trigger, comment=None)  # it is executed after the revert
-    return stop_without_work(found, stop, trigger, requested=True)
+    return stop_without_work(found, ended, trigger, requested=True)
 
 
 def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcome:
     """Publish rewritten steps as such before anything is spent. Queries are still answered."""
-    session, rest = run.session, NoAction("blocked", refuted.sentence(), RESTORE_STEP.command)
+    session, stop = run.session, NoAction("blocked", refuted.sentence(), RESTORE_STEP.command)
 
     def build_reply(request: CommandRequest) -> CommandReply:
         if request.command.reads:
@@ -136,17 +136,17 @@ def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcom
     if run.queue.trigger:
         reply_to_trigger(run.context, run.queue.trigger, read_run_status(run), build_reply, pull=run.pull)
     run.proofs.refutations[current_head(session)] = refuted
-    publish_run(run, rest)
-    write_run_summary(run, rest)
-    return build_run_outcome(run, rest)
+    publish_run(run, stop)
+    write_run_summary(run, stop)
+    return build_run_outcome(run, stop)
 
 
-def reply_to_repeated_command(run: PrdRun, rest: NoAction) -> None:
+def reply_to_repeated_command(run: PrdRun, stop: NoAction) -> None:
     """Explain why a repeated run command, which makes no commit, led to no phase."""
     trigger_comment = run.queue.trigger_comment
-    if trigger_comment is not None and rest.outcome != "deadline":
+    if trigger_comment is not None and stop.outcome != "deadline":
         reply_to_trigger(
-            run.context, Trigger(trigger_comment), read_run_status(run), lambda it: NotNow.of(it.command.shown, rest)
+            run.context, Trigger(trigger_comment), read_run_status(run), lambda it: NotNow.of(it.command.shown, stop)
         )
 
 

@@ -10,7 +10,7 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped, TrackerMissing
 from prd2pr.github.messages.markers import has_proved_marker, status_marker, tracking_marker
-from prd2pr.github.outcome import PrdOutcome, RunStatus, status_of_rest
+from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.publish.context import PublishRequest
 from prd2pr.github.publish.proof import REVIEW_STEP, find_refuted_claims
 from prd2pr.github.publish.publisher import build_step_summary, publish, publish_cancellation
@@ -29,7 +29,7 @@ NO_ISSUE = 0
 RUN_COMMAND = "/tdd run"
 
 
-def rest_for_spend_limit(run: PrdRun, limit: SpendLimit) -> NoAction:
+def stop_for_spend_limit(run: PrdRun, limit: SpendLimit) -> NoAction:
     """Stop between two phases, so nothing is lost. Without a plan there is no pull request to comment on."""
     if run.context.git.branch_head(run.session.target.branch) is None:
         issue, prd = run.session.target.issue, run.session.prd
@@ -42,13 +42,13 @@ def rest_for_spend_limit(run: PrdRun, limit: SpendLimit) -> NoAction:
     return NoAction("budget", limit.what, to_slash_commands(limit.remedy) or RUN_COMMAND)
 
 
-def publish_run(run: PrdRun, rest: NoAction | None, problem: Prd2prError | None = None) -> None:
+def publish_run(run: PrdRun, stop: NoAction | None, problem: Prd2prError | None = None) -> None:
     """Publish what the branch shows. Without a plan there is nothing to publish."""
     context, session = run.context, run.session
     head = context.git.branch_head(session.target.branch)
     if head is None:
         return
-    run.links = publish(context.hub, build_publish_request(run, rest, problem))
+    run.links = publish(context.hub, build_publish_request(run, stop, problem))
     run.pull_opened = run.pull_opened or (run.pull is None and run.links.pull is not None)
     run.pull = run.links.pull or run.pull
     watch_comments(run)
@@ -63,10 +63,10 @@ def publish_cancelled_run(run: PrdRun, problem: Stopped) -> None:
         run.context.progress.say("note", text=f"the cancellation could not be published: {another.what}")
 
 
-def build_publish_request(run: PrdRun, rest: NoAction | None, problem: Prd2prError | None = None) -> PublishRequest:
+def build_publish_request(run: PrdRun, stop: NoAction | None, problem: Prd2prError | None = None) -> PublishRequest:
     return PublishRequest(
         run.session,
-        rest,
+        stop,
         problem,
         run.context.commit_url,
         run.context.job.run_url,
@@ -100,14 +100,14 @@ def is_proved_already(run: PrdRun) -> bool:
     )
 
 
-def write_run_summary(run: PrdRun, rest: NoAction) -> None:
+def write_run_summary(run: PrdRun, stop: NoAction) -> None:
     if run.context.git.branch_head(run.session.target.branch) is not None:
-        run.context.job.write_summary(build_step_summary(build_publish_request(run, rest), run.links, run.context.hub))
+        run.context.job.write_summary(build_step_summary(build_publish_request(run, stop), run.links, run.context.hub))
 
 
-def build_run_outcome(run: PrdRun, rest: NoAction) -> PrdOutcome:
+def build_run_outcome(run: PrdRun, stop: NoAction) -> PrdOutcome:
     session = run.session
-    status, reason, next_step = classify_run_end(run, rest)
+    status, reason, next_step = classify_run_end(run, stop)
     head = session.git.branch_head(session.target.branch)
     step = read_step(session.git.commit_info(head).trailers) if head else None
     if step is not None and (step.phase is Phase.NOTE or not run.steps):
@@ -130,9 +130,9 @@ def build_run_outcome(run: PrdRun, rest: NoAction) -> PrdOutcome:
     )
 
 
-def classify_run_end(run: PrdRun, rest: NoAction) -> tuple[RunStatus, str, str]:
+def classify_run_end(run: PrdRun, stop: NoAction) -> tuple[RunStatus, str, str]:
     """Return status, reason and next step. A run that did nothing of what was requested is not a success."""
-    status, refused = status_of_rest(rest), run.activity.refusal or run.queue.last_refusal
+    status, refused = map_stop_to_status(stop), run.activity.refusal or run.queue.last_refusal
     head = run.session.git.branch_head(run.session.target.branch)
     refuted = run.proofs.refutations.get(head) if head else None
     unpublished = [note for note in run.links.notes if note.code != TrackerMissing.code]
@@ -144,11 +144,11 @@ def classify_run_end(run: PrdRun, rest: NoAction) -> tuple[RunStatus, str, str]:
     if run.activity.error is not None:
         return "error", run.activity.error.what, run.activity.error.remedy
     if refused and not run.steps and not run.activity.changed:
-        return "refused", refused, rest.next
+        return "refused", refused, stop.next
     if not run.activity.requested and not run.steps and not run.pull_opened:
         known = status in ("waiting", "done", "budget") or (status == "blocked" and run.activity.blocked_before)
         status = "nothing-to-do" if known else status
-    return status, rest.reason, rest.next
+    return status, stop.reason, stop.next
 
 
 def watch_comments(run: PrdRun) -> None:

@@ -11,9 +11,9 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Prd
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id, read_prd_file
+from prd2pr.github.issue_relabel import prd_after_relabel
 from prd2pr.github.preconditions import RemotePrd
-from prd2pr.github.relabelled_issue import prd_after_relabel
-from prd2pr.workflow.session import Outdated, Session
+from prd2pr.workflow.session import OutdatedPlan, Session
 
 
 def open_current_session(found: RemotePrd) -> Session:
@@ -22,7 +22,7 @@ def open_current_session(found: RemotePrd) -> Session:
     session = found.context.open_session(prd, found.subject.issue)
     session = replace(session, host=replace(session.host, reload_prd=lambda held: reload_prd(found, held)))
     return (
-        replace(session, host=replace(session.host, outdated_plan=Outdated(prd.blob, relabelled)))
+        replace(session, host=replace(session.host, outdated_plan=OutdatedPlan(prd.blob, relabelled)))
         if isinstance(relabelled, NoAction)
         else session
     )

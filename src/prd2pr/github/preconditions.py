@@ -12,11 +12,11 @@ from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, has_trigger_label, reason_not_wanted
-from prd2pr.github.messages.closed import limit_to_queries
+from prd2pr.github.messages.closed_pull_text import limit_to_queries
 from prd2pr.github.messages.markers import read_head_marker, status_marker, waiting_marker
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
 from prd2pr.github.outcome import PrdOutcome
-from prd2pr.github.publish.closed import next_step_after_close, publish_closed, publish_halted
+from prd2pr.github.publish.closed_pull import next_step_after_close, publish_closed, publish_halted
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import answer_query, last_refusal_reason, reply_to_trigger
 from prd2pr.proof.rewritten_steps import find_rewritten_steps

@@ -21,7 +21,7 @@ RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, JAVA, *ANY)
 class CheckLayer:
     name: str
     what: str  # for the docs
-    phases: tuple[Phase, ...]  # whose verdicts name it if it is missing
+    phases: tuple[Phase, ...]  # phases whose verdict reports the layer as missing
     runners: tuple[str, ...]  # that have it
     partly: tuple[tuple[str, str], ...] = ()  # runner and limitation
 

@@ -37,7 +37,7 @@ def parse_thrown(data: Any) -> ThrownError | None:
     name, kind = str(data.get("name", "")), str(data.get("kind", ""))
     code, message = str(data.get("code", "")), str(data.get("message", ""))
     stack = str(data.get("stack", ""))
-    error_class = _ERROR_CLASS.match(stack) if not name else None  # an error serialised as JSON has lost its class
+    error_class = _ERROR_CLASS.match(stack) if not name else None  # an error serialized as JSON has lost its class
     return ThrownError(
         name=name or (error_class[1] if error_class else "") or kind.replace("Object", "") or "Error",
         message=message,

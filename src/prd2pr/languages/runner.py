@@ -28,7 +28,7 @@ from prd2pr.languages.mutation_runs import MutationRun
 from prd2pr.languages.project.dependencies import Dependencies
 from prd2pr.languages.project.toolchain import Toolchain, locate_toolchain
 from prd2pr.languages.python.runner.canary_text import ASPECTS, SUBJECTS
-from prd2pr.languages.python.runner.prewarmed import RunDirectories, make_run_directories
+from prd2pr.languages.python.runner.prewarmed_process import RunDirectories, make_run_directories
 from prd2pr.languages.registry import get_language, get_runner_kind
 from prd2pr.languages.results import CompletedRun, judge_run
 from prd2pr.languages.runner_kinds import CanaryTests, ProgramOutput, RunnerContext, RunnerKind, RunnerProgram
@@ -120,10 +120,10 @@ class LanguageRunner:
     def expect(self, hash_seed: int = 0) -> None:
         """Do nothing: processes of these languages cannot be started before their parameters are known."""
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         return not list_missing_protections(self.sandbox().protections)
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Do nothing: these tools use all cores, and their caches do not support concurrent runs."""
 
     def run(self, request: RunRequest) -> RunReport:

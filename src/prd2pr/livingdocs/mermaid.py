@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prd2pr.domain.wording import clean_line, clip
 
 _KEPT = frozenset("._/-: ")
-LONGEST_LABEL = 60
+MAX_LABEL = 60
 
 
 class Flowchart(NamedTuple):
@@ -21,7 +21,7 @@ def format_label(text: str) -> str:
     """Return the text with letters, digits and a few signs; other characters become underscores."""
     shown = "".join(char if char.isalnum() or char in _KEPT else "_" for char in clean_line(text))
     # Keywords are harmless between quotes; an empty label is not.
-    return clip(shown, LONGEST_LABEL) or "_"
+    return clip(shown, MAX_LABEL) or "_"
 
 
 def draw_flowchart(nodes: Sequence[str], edges: Iterable[tuple[str, str]], direction: str = "LR") -> Flowchart:

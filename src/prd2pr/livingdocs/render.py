@@ -56,7 +56,7 @@ from prd2pr.templating import Filters, get_environment
 from prd2pr.views.untrusted_text import code_span, escape_line, escape_prose
 
 LARGEST_SOURCE = 500_000  # bytes; what is larger was made by a machine
-MOST_SOURCES = 20_000
+MAX_SOURCES = 20_000
 REGULAR = frozenset({"100644", "100755"})
 
 
@@ -339,7 +339,7 @@ def read_source_files(source: DocsSource, paths: Sequence[str], cache: FactsCach
         for path in paths
         if detect_file_language(path) and not is_vendored(path) and source.files[path].mode in REGULAR
     ]
-    chosen = own[:MOST_SOURCES]
+    chosen = own[:MAX_SOURCES]
     keys = {path: f"{detect_file_language(path)}:{source.files[path].blob}".replace(" ", "") for path in chosen}
     found = {path: source_file_from_json(line) for path in chosen if (line := cache.get(keys[path])) is not None}
     unknown = [path for path in chosen if found.get(path) is None]

@@ -30,7 +30,7 @@ from prd2pr.views.pull_request.facts import StepKey
 
 D = TypeVar("D", bound=Document)
 
-MOST_STORIES = 2000  # of one PRD; the records of more are not read for documents
+MAX_STORIES = 2000  # of one PRD; the records of more are not read for documents
 DOCUMENTED_KINDS = ("failures", "estimates", "retrospectives", "spikes", "decisions", "patterns", "pattern_usage")
 _SECURITY = re.compile(rf"{re.escape(PRDS)}/([^/]+)/pipeline/(?:([^/]+)/)?security\.json")
 
@@ -83,7 +83,7 @@ class StateReader:
         if prd is None or backlog is None:
             return None
         started = [story.id for story in backlog.stories if story.status not in ("backlog", "sprint")]
-        cycles = self._cycles(root, started[-MOST_STORIES:], own)
+        cycles = self._cycles(root, started[-MAX_STORIES:], own)
         notes = [*self._security(name)]
         return PrdHistory(
             prd,
@@ -92,7 +92,7 @@ class StateReader:
             self._proofs(root, cycles.values()),
             tuple(note for raw, about in notes for note in read_risks(raw, about)),
             reviewed=bool(notes),
-            partial=len(started) > MOST_STORIES,
+            partial=len(started) > MAX_STORIES,
             replayed=self._replayed(root),
         )
 

@@ -27,7 +27,7 @@ from prd2pr.prd.prose import find_prose_requirements
 from prd2pr.prd.requirement_ids import index_by_key
 from prd2pr.prd.sections import SectionKind, classify_sections, list_section_entries
 from prd2pr.prd.strict_yaml import LoadedDocument
-from prd2pr.prd.structured import read_structured
+from prd2pr.prd.structured_formats import read_structured
 from prd2pr.prd.validation_messages import format_value
 
 MAX_PRD_BYTES = 512 * 1024

@@ -36,8 +36,8 @@ def list_differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
             yield f"`{name}` differs"
     yield from compare_hidden_examples(saved.held_out, seen.held_out, same_rules=same_rules)
     if same_rules:
-        for name in ("bite", "bite_before"):
-            yield from compare_mutation(name, getattr(saved, name), getattr(seen, name))
+        yield from compare_mutation("mutation testing", saved.bite, seen.bite)
+        yield from compare_mutation("mutation testing before the change", saved.bite_before, seen.bite_before)
         yield from compare_differential(saved.parity, seen.parity)
     if same_rules and _fact_keys(saved) != _fact_keys(seen):
         yield "`facts` differ"
@@ -68,23 +68,23 @@ def compare_hidden_examples(
 ) -> Iterator[str]:
     if saved is None or seen is None:
         if saved is not seen:
-            yield "`held_out` exists in only one of them"
+            yield "hidden examples: only one of them has a result"
         return
     for name in ("files", "tests", *(("criteria", "declared", "uncollected") if same_rules else ())):
         if getattr(saved, name) != getattr(seen, name):
-            yield f"held_out: `{name}` differs"
+            yield f"hidden examples: `{name}` differs"
     if same_rules and _fact_keys(saved) != _fact_keys(seen):
-        yield "held_out: `facts` differ"
+        yield "hidden examples: `facts` differ"
     for name in ("results", "repeated"):
         if _test_outcomes(getattr(saved, name)) != _test_outcomes(getattr(seen, name)):
-            yield f"held_out: test outcomes in `{name}` differ"
+            yield f"hidden examples: test outcomes in `{name}` differ"
 
 
 def compare_mutation(name: str, saved: MutationResult | None, seen: MutationResult | None) -> Iterator[str]:
     """Compare which mutants were killed. Mutants that either machine could not judge are ignored."""
     if saved is None or seen is None:
         if saved is not seen:
-            yield f"`{name}` exists in only one of them"
+            yield f"{name}: only one of them has a result"
         return
     before, now = _fault_outcomes(saved), _fault_outcomes(seen)
     for fault in sorted(before.keys() & now.keys()):
@@ -104,15 +104,15 @@ def compare_differential(saved: DifferentialResult | None, seen: DifferentialRes
     """Compare which calls behave differently. Calls that could not be judged are ignored."""
     if saved is None or seen is None:
         if saved is not seen:
-            yield "`parity` exists in only one of them"
+            yield "differential testing: only one of them has a result"
         return
     if bool(saved.problems) != bool(seen.problems):
-        yield "parity: its problems differ"
+        yield "differential testing: its problems differ"
     grave = [{(each.function, each.given) for each in side.differences if each.grave} for side in (saved, seen)]
     if grave[0] != grave[1]:
-        yield "parity: other calls behave differently"
+        yield "differential testing: other calls behave differently"
     if not saved.problems and saved.unrun != seen.unrun:
-        yield "parity: other new code is not run by any test"
+        yield "differential testing: other new code is not run by any test"
 
 
 def _fault_outcomes(mutation: MutationResult) -> dict[str, str]:

@@ -19,7 +19,7 @@ from prd2pr.state.journal import Journal
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.state.story_records import read_cycles, read_runs
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.models import SpendLimits
 from prd2pr.workflow.breakers import current_circuits
 from prd2pr.workflow.human_commits import list_unjudged_commits
@@ -52,19 +52,19 @@ class BoardReader:
         base = find_branch_start(self.git, state.commit).commit
         cycles = read_cycles(state, state.cycle_ids)
         proofs = self._proofs_of(state, cycles.values())
-        commits, strangers = read_step_commits(self.git, base, state.commit, prd)
+        commits, unclaimed_commits = read_step_commits(self.git, base, state.commit, prd)
         runs = read_runs(state)
         return PrdSource(
             repo=self.repo,
             branch=branch,
             head=state.commit,
             base=state.project.base_branch or base[:10],
-            facts=BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
+            facts=PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
             runs=runs,
             circuits=self._circuits(state),
             planning=compute_planning_cost(runs, cycles),
             limits=SpendLimits.of(self.limits),
-            strangers=strangers,
+            unclaimed_commits=unclaimed_commits,
             unjudged=len(list_unjudged_commits(self.git, state.commit, self.rules)),
             sprint=state.sprint(state.status.sprint) if state.status.sprint else None,
             roles=tuple(load_role_records(state)),

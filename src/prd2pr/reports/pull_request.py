@@ -27,7 +27,7 @@ from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.state.story_records import read_runs
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
     BranchChanges,
@@ -89,23 +89,23 @@ def build_pull_request_view(
     assert state.prd is not None, "only a planned PRD is published"
     base = find_branch_start(git, head).commit
     made = frozenset(living_docs)
-    steps, strangers = read_step_commits(git, base, head, store.prd_id, held=held)
+    steps, unclaimed_commits = read_step_commits(git, base, head, store.prd_id, held=held)
     records = read_page_records(state, steps, {key[0] for key, commit in steps.items() if commit.sha in refuted})
     cycles = records.cycles
     proofs = {key: proof for key, proof in records.proofs.items() if key not in steps or steps[key].sha not in refuted}
     if patches:
         shown = select_shown_stories(
-            BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, {}, records.accounts)
+            PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, {}, records.accounts)
         )
         steps = steps | add_patches(git, {story.id for story in shown.stories}, steps, made)
     runs = read_runs(state)
     files = read_screenshots(state, proofs) if patches else {}
     return assemble_pull_request_view(
-        BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts),
+        PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts),
         BranchChanges(
             head=branch,
             base=state.project.base_branch or base[:10],
-            strangers=tuple(strangers),
+            unclaimed_commits=tuple(unclaimed_commits),
             unjudged=sum(commit.sha not in held for commit in list_unjudged_commits(git, head, rules)),
             docs=list_changed_docs(git, base, head, made),
             refused_writes=list_refused_writes(cycles),
@@ -140,7 +140,7 @@ def read_step_commits(
 ) -> tuple[dict[StepKey, CommitFacts], tuple[CommitFacts, ...]]:
     """Return the steps of a PRD and all other commits of the branch, without diffs."""
     steps: dict[StepKey, CommitFacts] = {}
-    strangers = []
+    unclaimed_commits = []
     line = read_branch_commits(git, base, head)
     proved_with = find_joint_proofs(git, line)
     for commit in line:
@@ -155,8 +155,8 @@ def read_step_commits(
         if commit.claimed_step and commit.claimed_step.prd == prd and commit.sha not in held:
             steps[commit.claimed_step.story, commit.claimed_step.n] = facts
         else:
-            strangers.append(facts)
-    return steps, tuple(strangers)
+            unclaimed_commits.append(facts)
+    return steps, tuple(unclaimed_commits)
 
 
 def find_joint_proofs(git: Git, line: tuple[BranchCommit, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import PRDS, STATE
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import read_full_records
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows
 
@@ -37,13 +37,13 @@ class TraceLine:
         return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
 
 
-def list_trace_lines(branches: Iterable[BranchFacts], about: str = "") -> tuple[TraceLine, ...]:
+def list_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> tuple[TraceLine, ...]:
     """Of all PRDs; or what is about one of them, a requirement, story, criterion, test or commit."""
     lines = (line for facts in branches for line in iter_trace_lines(facts))
     return tuple(line for line in lines if not about or line.is_about(about))
 
 
-def iter_trace_lines(facts: BranchFacts) -> Iterator[TraceLine]:
+def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
     prd = facts.prd.id
     for row in build_trace_rows(facts):
         tests = tuple(test.id for test in row.tests)
@@ -88,15 +88,13 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
     return QueryScope(git.edit_tree(git.tree(head), {**files, **at_home}), own)
 
 
-def load_branch_facts(git: Git, prd: str, head: str) -> BranchFacts | None:
+def load_prd_facts(git: Git, prd: str, head: str) -> PrdFacts | None:
     """Load the input of a PRD's trace; None: the commit has no plan."""
     state = StateStore(git, prd).load(head)
     if state.prd is None:
         return None
     read = read_full_records(state, state.cycle_ids)
-    return BranchFacts(
-        state.prd, state.backlog, state.status, read.cycles, read.proofs, find_step_commits(git, prd, head)
-    )
+    return PrdFacts(state.prd, state.backlog, state.status, read.cycles, read.proofs, find_step_commits(git, prd, head))
 
 
 def find_step_commits(git: Git, prd: str, head: str) -> dict[StepKey, CommitFacts]:

@@ -49,7 +49,7 @@ def compile_pr_templates() -> None:
 
 
 def render_body(
-    picture: PullRequestView, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT
+    pull_view: PullRequestView, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT
 ) -> str:
     """Render Markdown for GitHub. `commit_url` is the URL before a SHA; empty: no links.
 
@@ -58,19 +58,19 @@ def render_body(
     template = get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
 
     def render(left_out: Sequence[str], rows: int) -> str:
-        return template.render(pr=picture, left_out=tuple(left_out), rows=rows, commit_url=commit_url, closes=closes)
+        return template.render(pr=pull_view, left_out=tuple(left_out), rows=rows, commit_url=commit_url, closes=closes)
 
-    return fit_to_limit(render, tuple(OPTIONAL_PARTS), len(picture.board), limit)
+    return fit_to_limit(render, tuple(OPTIONAL_PARTS), len(pull_view.board), limit)
 
 
-def render_page(picture: PullRequestView) -> str:
+def render_page(pull_view: PullRequestView) -> str:
     """Render one self-contained HTML file. Its policy allows only the style sheet, by digest."""
     templates = get_environment(PAGE_FILTERS)
     style = templates.get_template("pr/style.css").render()
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()
     return templates.get_template("pr/pr.html.j2").render(
-        pr=picture,
+        pr=pull_view,
         phases=BOARD_PHASES,
-        with_evidence={story.anchor for story in picture.stories},
+        with_evidence={story.anchor for story in pull_view.stories},
         style_digest=digest,
     )

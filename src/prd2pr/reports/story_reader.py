@@ -17,7 +17,7 @@ from prd2pr.state.line_cache import LineCache
 from prd2pr.state.store import BranchState
 from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row
-from prd2pr.views.pull_request.facts import ACCOUNTED_STANDINGS, BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import ACCOUNTED_PROGRESS, PrdFacts, StepKey
 from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
 from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, step_cost
@@ -70,30 +70,30 @@ def build_branch_facts(
     cycles: Mapping[str, Cycle],
     proofs: Mapping[StepKey, Proof],
     commits: Mapping[StepKey, CommitFacts] | None = None,
-) -> BranchFacts:
+) -> PrdFacts:
     assert state.prd is not None, "only a planned PRD has stories"
-    return BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, commits or {})
+    return PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, commits or {})
 
 
 # --- accounts ---------------------------------------------------------------------------------------------------------
 
 
-def build_story_account(facts: BranchFacts, story: Story) -> StoryAccount | None:
+def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
     """Return the story's totals; None if a page has to show it: unproven work or a failing test."""
-    steps, tests, standing = facts.steps(story.id), facts.tests(story.id), facts.standing(story)
+    steps, tests, progress = facts.steps(story.id), facts.tests(story.id), facts.progress(story)
     rows = [
         build_step_commit_row(facts, key, commit)
         for step in steps
         if (commit := facts.commits.get(key := (story.id, step.n)))
     ]
-    sound = standing.word in ACCOUNTED_STANDINGS and not any(row.tone == "unproven" for row in rows)
+    sound = progress.word in ACCOUNTED_PROGRESS and not any(row.tone == "unproven" for row in rows)
     if not sound or any(test.outcome != "passes" for test in tests):
         return None
     if any(facts.is_unproven(story.id, step) for step in steps):
         return None
     cycle = facts.cycles.get(story.id)
     return StoryAccount(
-        standing.word,
+        progress.word,
         tests=len(tests),
         gates=sum(step.phase in GATED and facts.is_proved(story.id, step) for step in steps),
         files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sqlalchemy import Connection, text
 
 EventKind = Literal[
     "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
 ]
-EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
 EVENT_ORDER_LOCK = 7_215_020  # any number that nothing else locks
 MAX_TEXT_LENGTH = 500  # of each value: an event says that something happened; the API has the details
 

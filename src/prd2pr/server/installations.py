@@ -141,7 +141,7 @@ def make_token_scope(installation: int, repositories: Iterable[str], permissions
 
 @dataclass(frozen=True)
 class ScopedMinter:
-    """Mints tokens of one scope (`tokens.Mint`)."""
+    """Mints tokens of one scope (`tokens.TokenMint`)."""
 
     api: InstallationApi
     scope: TokenScope

@@ -11,7 +11,7 @@ from prd2pr.domain.paths import matches_any
 from prd2pr.domain.records import Cycle, Story
 from prd2pr.state.layout import PrdLayout
 
-MAX_IMAGE_BYTES = 400_000  # of one picture
+MAX_IMAGE_BYTES = 400_000  # of one screenshot
 MAX_IMAGE_SIDE = 8000
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -28,7 +28,7 @@ ChangeStatus = Literal["added", "modified", "deleted", "type_changed", "mode_cha
 _STATUS_NAMES: dict[str, ChangeStatus] = {"A": "added", "M": "modified", "D": "deleted", "T": "type_changed"}
 
 
-_LONGEST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 def find_story_entries(git: Git, tree: str, story: str) -> tuple[TreeEntry, ...]:
@@ -73,7 +73,7 @@ def _describe_changed_words(old: str, new: str) -> str:
 
 def _shorten(text: str) -> str:
     text = text.strip()
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
 
 
 @dataclass(frozen=True)

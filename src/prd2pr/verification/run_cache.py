@@ -29,11 +29,11 @@ class IdentifiedRunner(Protocol):
 
     def expect(self, hash_seed: int = 0) -> None: ...
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         """Whether runs at the same time cannot affect each other."""
         ...
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
         """Start a run early, or return None if it must wait until it is requested.
 
         `in_parallel`: while other runs are in progress."""
@@ -60,7 +60,7 @@ class CachedRunner:
         self._kept: dict[str, RunReport] = {}
         self._mutations: dict[str, MutationResult] = {}
         self._parities: dict[str, DifferentialResult] = {}
-        self._ahead: dict[str, EarlyRun] = {}
+        self._early_runs: dict[str, EarlyRun] = {}
 
     def run(self, request: RunRequest) -> RunReport:
         key = self._key(request)
@@ -68,8 +68,8 @@ class CachedRunner:
         if known is not None and set(request.canary_dirs) <= set(known.canary_dirs):
             self._kept[key] = known
             return known
-        ahead = None if request.afresh else self._ahead.pop(key, None)
-        report = ahead.report() if ahead else None
+        early_run = None if request.afresh else self._early_runs.pop(key, None)
+        report = early_run.report() if early_run else None
         if report is None or not set(request.canary_dirs) <= set(report.canary_dirs):
             report = self._inner.run(request)  # the early run had no canary where this request needs one
         self.made += 1
@@ -80,18 +80,18 @@ class CachedRunner:
 
     def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
         key = self._key(request)
-        if key in self._ahead or self._kept.get(key) or self._read(key, counted=False):
+        if key in self._early_runs or self._kept.get(key) or self._read(key, counted=False):
             return
-        ahead = self._inner.run_ahead(request, in_parallel=in_parallel)
-        if ahead is not None:
-            self._ahead[key] = ahead
+        early_run = self._inner.start_early_run(request, in_parallel=in_parallel)
+        if early_run is not None:
+            self._early_runs[key] = early_run
 
-    def keeps_apart(self) -> bool:
-        return self._inner.keeps_apart()
+    def isolates_runs(self) -> bool:
+        return self._inner.isolates_runs()
 
     def discard_early_runs(self) -> None:
-        while self._ahead:
-            self._ahead.popitem()[1].cancel()
+        while self._early_runs:
+            self._early_runs.popitem()[1].cancel()
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
         key = self._mutation_key(request)

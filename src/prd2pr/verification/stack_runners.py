@@ -87,17 +87,17 @@ class MultiStackRunner:
         for runner in self._opened.values():
             runner.expect(hash_seed)
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         """Whether runs of all stacks cannot affect each other; a stack that cannot run here does not count."""
         return all(map(self._is_kept_apart, self._stacks))
 
     def _is_kept_apart(self, stack: Stack) -> bool:
         try:
-            return self._runner(stack).keeps_apart()
+            return self._runner(stack).isolates_runs()
         except SetupProblem:
             return True
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Start nothing early: the stack is only known when the run is requested."""
 
     def run(self, request: RunRequest) -> RunReport:

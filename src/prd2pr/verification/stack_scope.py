@@ -22,7 +22,7 @@ from prd2pr.state.git import Git
 from prd2pr.verification.codebase import Codebase, TreePair
 from prd2pr.verification.story_context import StoryContext
 
-MOST_BYTES = 1_000_000  # of a manifest; larger ones are ignored
+MAX_BYTES = 1_000_000  # of a manifest; larger ones are ignored
 _REGULAR = frozenset({"100644", "100755"})  # no links, which could lead out of the commit
 _CODE_KINDS = frozenset({PathKind.TEST, PathKind.SOURCE, PathKind.TEST_CONFIG})
 
@@ -35,7 +35,7 @@ def detect_stacks(git: Git, commit: str) -> tuple[Stack, ...]:
     texts = {
         entry.path: blobs[entry.blob].decode("utf-8", "replace")
         for entry in asked
-        if len(blobs[entry.blob]) <= MOST_BYTES
+        if len(blobs[entry.blob]) <= MAX_BYTES
     }
     paths = [entry.path for entry in entries]
     found = detect_project_stacks(paths, texts)

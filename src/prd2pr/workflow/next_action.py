@@ -40,7 +40,7 @@ def load_situation(session: Session, state: BranchState, only: str = "") -> Acti
         return find_changed_locked_test(session.git, state.commit, cycle)
 
     def held(story: Story, phase: Phase) -> NoAction | None:
-        tree, regressed = session.log.landings.regression
+        tree, regressed = session.log.branch_writes.regression
         if regressed and phase is Phase.DESIGN and story.kind != "bug" and tree == session.git.code_tree(state.commit):
             return NoAction("waiting", regressed)
         circuit = find_tripped_breaker(session, state, phase, reset_command(session))
@@ -66,7 +66,7 @@ def reset_command(session: Session) -> str:
 def find_plan_risk(session: Session, state: BranchState) -> str:
     """Return the risk of a plan that nobody approved yet. Calling the program again approves it."""
     is_started = state.status.sprint is not None or state.status.approvals
-    is_acknowledged = session.constraints.approval == "given" and state.commit not in session.log.landings.commits
+    is_acknowledged = session.constraints.approval == "given" and state.commit not in session.log.branch_writes.commits
     return "" if is_started or is_acknowledged else find_security_question(state.backlog, state.role(SECURITY.name))
 
 
@@ -101,9 +101,9 @@ def find_next_step(session: Session, state: BranchState) -> NextStep:
     return build_next_step(situation, action)
 
 
-def check_order_budget(session: Session, state: BranchState, due: PhaseAction) -> NextStep | None:
+def check_order_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:
     """Return the stop for a reached limit, or if the last run asked for money; None if there is money."""
-    stop = find_reached_limit(session, state, due.story.id)
+    stop = find_reached_limit(session, state, action.story.id)
     if stop is None and not session.host.waits_for_budget():
         return None
     return build_budget_step(stop.remedy if stop else "")

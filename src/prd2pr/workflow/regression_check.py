@@ -154,7 +154,7 @@ def wait_for_fix(session: Session, position: Position, found: Regression, fix: S
 
 def stop_for_regression(session: Session, position: Position, reason: str) -> NoAction:
     """Return the reason as a NoAction, and keep it as the next action while the code stays the same."""
-    session.log.landings.regression = (position.code_tree, reason)
+    session.log.branch_writes.regression = (position.code_tree, reason)
     return NoAction("waiting", reason)
 
 

@@ -15,7 +15,7 @@ from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, S
 from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS
 from prd2pr.state.store import BranchState
 from prd2pr.verification.gather.context import build_suite_request
-from prd2pr.views.pull_request.next_step import rest_after_step_limit
+from prd2pr.views.pull_request.next_step import stop_after_step_limit
 from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.commits.human_steps import judge_human_work
@@ -59,7 +59,7 @@ def is_another_run_working(session: Session, before: str, now: str) -> bool:
 
     A comment that is being processed is not left to it: the cursor says whose it is.
     """
-    if session.log.landings.pending is not None or session.store.load(now).status.order != "run":
+    if session.log.branch_writes.pending is not None or session.store.load(now).status.order != "run":
         return False
     steps = map(read_commit_step, session.git.log(f"{before}..{now}"))
     return any(step is not None and step.prd == session.prd.id and step.phase is not Phase.NOTE for step in steps)
@@ -70,7 +70,7 @@ def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) 
 
     `was`: the session with the PRD's text before it was read again.
     """
-    if session.log.landings.pending is not None:
+    if session.log.branch_writes.pending is not None:
         return False
     then = session.store.load(before)
     return then.planned and is_prd_changed(was, then) and not is_prd_changed(session, session.store.load(now))
@@ -95,7 +95,7 @@ class RunOutcome:
 
     head: str
     steps: int
-    rest: NoAction
+    stop: NoAction
     session: Session  # with the PRD as last read
 
 
@@ -107,7 +107,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
     with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
         refuse_checked_out(session)
         clean_up_leftovers(session)
-        session.log.landings.last = session.git.branch_head(session.target.branch) or ""
+        session.log.branch_writes.last = session.git.branch_head(session.target.branch) or ""
         move_journal_to_head(session)
         if not is_reported:
             report_resumed(session)
@@ -120,7 +120,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
                 result = run_step(session)
             except BranchMoved:
                 races += 1
-                refuse_lost_steps(session, session.log.landings.last)
+                refuse_lost_steps(session, session.log.branch_writes.last)
                 session.services.journal.move_entries(
                     before, current_head(session)
                 )  # what was spent counts, wherever the branch is now
@@ -153,8 +153,8 @@ def release_runner(session: Session) -> Iterator[None]:
         session.services.runner.discard_early_runs()
 
 
-def make_outcome(session: Session, steps: int, rest: NoAction) -> RunOutcome:
-    return RunOutcome(current_head(session), steps, rest, session)
+def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
+    return RunOutcome(current_head(session), steps, stop, session)
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:
@@ -218,17 +218,17 @@ def run_step(session: Session) -> str | NoAction:
     if isinstance(story, NoAction):
         return story
     position = load_position(session, head, state, story)
-    due = find_story_action(situation, story)
-    if isinstance(due, NoAction):
-        return due
+    action = find_story_action(situation, story)
+    if isinstance(action, NoAction):
+        return action
     if story.status == "blocked":
         position = record_retry(session, position)
-    with record_failures(session, due.phase, story.id):
+    with record_failures(session, action.phase, story.id):
         regression = check_regressions(session, position)
     if regression is not None:
         return regression
-    with record_failures(session, due.phase, story.id):
-        return run_phase_step(session, position, due.phase)
+    with record_failures(session, action.phase, story.id):
+        return run_phase_step(session, position, action.phase)
 
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:
@@ -390,4 +390,4 @@ def sum_prd_seconds(state: BranchState) -> float:
 
 def describe_stop(session: Session) -> NoAction:
     """Return why the loop ended at the step limit."""
-    return rest_after_step_limit(load_ordered_situation(session, session.store.load(current_head(session))))
+    return stop_after_step_limit(load_ordered_situation(session, session.store.load(current_head(session))))

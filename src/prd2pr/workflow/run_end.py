@@ -57,7 +57,7 @@ def commit_spending_notes(session: Session, state: BranchState, out_of_budget: b
     has_entries = has_spend(sum_spend(entries)) or any(entry.kind in ABOUT_A_STORY for entry in entries)
     if not state.planned or not (has_entries or (out_of_budget and has_started(state, session.target.story))):
         return
-    session.log.landings.pending = None  # these notes execute no comment
+    session.log.branch_writes.pending = None  # these notes execute no comment
     names = dict.fromkeys((*map(entry_subject, entries), session.target.story if out_of_budget else ""))
     started = [name for name in names if has_started(state, name)]
     for name in started or [""]:

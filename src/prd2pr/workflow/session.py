@@ -48,7 +48,7 @@ class WorkerLog:
 
 
 @dataclass
-class Landings:
+class BranchWrites:
     """The commits of this run, and what other writers did to the branch meanwhile."""
 
     last: str = ""  # the last commit of this run
@@ -74,7 +74,7 @@ class RunLog:
     inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role, from killed runs that could not record it
     calls: CallsInFlight = field(default_factory=CallsInFlight)
     workers: WorkerLog = field(default_factory=WorkerLog)
-    landings: Landings = field(default_factory=Landings)
+    branch_writes: BranchWrites = field(default_factory=BranchWrites)
 
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
@@ -107,11 +107,11 @@ class RoleModel:
 
 
 @dataclass(frozen=True)
-class Outdated:
+class OutdatedPlan:
     """The plan of this PRD version must not be worked on, and why."""
 
     blob: str  # the PRD that was planned
-    rest: NoAction
+    stop: NoAction
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Constraints:
 class HostState:
     """What the run on GitHub knows, and its callbacks; the defaults are those of a local run."""
 
-    outdated_plan: Outdated | None = None
+    outdated_plan: OutdatedPlan | None = None
     published_head: str = ""  # the head that the status comment showed before this run; empty: none
     refuted: BranchRefutation | None = None  # rewritten steps: nothing may be built on them
     continues: bool = False  # another step follows this one

@@ -75,7 +75,7 @@ def load_approved_stories(session: Session, state: BranchState) -> frozenset[str
 
 def is_carried_out_elsewhere(session: Session, head: str) -> bool:
     """Return whether another run has already executed the same comment or order."""
-    pending = session.log.landings.pending
+    pending = session.log.branch_writes.pending
     return pending is not None and is_processed(session.store.load(head).status, pending)
 
 

@@ -10,7 +10,7 @@ from fakes.github.state import CheckRun, CommitStatus
 from fakes.github.wire import Answer, Json, Refusal, Violation, invalid, not_found
 
 R = "/repos/{owner}/{repo}"
-MOST_ANNOTATIONS = 50
+MAX_ANNOTATIONS = 50
 CONCLUSIONS = (
     "action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out",
 )  # fmt: skip
@@ -86,8 +86,8 @@ def _output(output: Any) -> Json | None:
         if len((output.get(name) or "").encode()) > 65_535:
             raise invalid("CheckRun", name, "custom", f"{name} exceeds a maximum bytesize of 65535")
     annotations = output.get("annotations", [])
-    if len(annotations) > MOST_ANNOTATIONS:
-        raise invalid("CheckRun", "annotations", "custom", f"No more than {MOST_ANNOTATIONS} items are allowed")
+    if len(annotations) > MAX_ANNOTATIONS:
+        raise invalid("CheckRun", "annotations", "custom", f"No more than {MAX_ANNOTATIONS} items are allowed")
     for each in annotations:
         _annotation(each)
     return output

@@ -12,7 +12,7 @@ from fakes.github.state import LEVELS, Comment, Issue, Reaction, Repository
 from fakes.github.wire import Answer, Refusal, Violation, invalid, not_found
 
 R = "/repos/{owner}/{repo}"
-MOST_SUB_ISSUES = 100
+MAX_SUB_ISSUES = 100
 
 # --- effects (for routes, and for people in a test) -------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ def add_sub_issue(ctx: Context) -> Answer:
         raise _sub_issue_refused("Issue may not contain duplicate sub-issues and Sub issue may only have one parent")
     if child.pull or child is parent:
         raise _sub_issue_refused("Sub issue is invalid")
-    if len(parent.sub_issues) >= MOST_SUB_ISSUES:
+    if len(parent.sub_issues) >= MAX_SUB_ISSUES:
         raise _sub_issue_refused("Parent cannot have more than 100 sub-issues")
     if other:
         other.sub_issues.remove(child.id)

@@ -33,7 +33,7 @@ def stage(world: World) -> Iterator[Stage]:
 
 def test_a_plan_waits_and_an_approval_starts_the_sprint(stage: Stage) -> None:
     driven = run_prd(stage.session)
-    assert (driven.steps, driven.rest.outcome, driven.rest.next) == (0, "waiting", "/approve")
+    assert (driven.steps, driven.stop.outcome, driven.stop.next) == (0, "waiting", "/approve")
     before = stage.head
     obeyed = stage.give("/approve")
     assert (obeyed.run, obeyed.steps_wanted) == (True, None)
@@ -79,7 +79,7 @@ def test_only_approved_stories_are_worked_on(stage: Stage) -> None:
     assert refused.answer.next.command == "/approve calc-1 calc-2", "it depends on the other"
     stage.give("/approve calc-1")
     driven = run_prd(stage.session)
-    assert (driven.steps, driven.rest.outcome) == (4, "waiting")
+    assert (driven.steps, driven.stop.outcome) == (4, "waiting")
     assert stage.state.status.state is ProjectState.BACKLOG_READY
     assert stage.state.status.transitions[-1].command == "stories wait for approval"
     assert stage.state.sprint("s1").status == "completed"
@@ -129,7 +129,7 @@ def test_removing_a_story_affects_no_other(stage: Stage) -> None:
 
 def test_each_story_asks_for_approval_when_configured_so(world: World) -> None:
     with stage_of(world, "story") as stage:
-        assert run_prd(stage.session).rest.next == "/approve calc-1"
+        assert run_prd(stage.session).stop.next == "/approve calc-1"
 
 
 def test_no_approval_is_requested_when_none_is_required(world: World) -> None:
@@ -193,10 +193,10 @@ def test_two_runs_execute_one_comment_once(stage: Stage) -> None:
     cursor = Cursor(number=PULL, comment=5000)
     ordered = CommandRequest(ParsedCommand("tdd next"), by="ann", settles=cursor)
     execute(stage.session, ordered)
-    elsewhere = stage.session.log.landings.pending
+    elsewhere = stage.session.log.branch_writes.pending
     stage.step()
     head = stage.head
-    stage.session.log.landings.pending = elsewhere  # the state that the other run still has
+    stage.session.log.branch_writes.pending = elsewhere  # the state that the other run still has
     assert is_carried_out_elsewhere(stage.session, head)
     assert get_cursor(stage.state.status, PULL) == cursor
 
@@ -236,10 +236,10 @@ def test_an_aborted_story_can_be_skipped_so_that_the_sprint_ends(stage: Stage) -
     assert kept.next.command == "/skip_task calc-2"
     stage.give("/tdd abort calc-1")
     assert isinstance(stage.give("/skip_task calc-1").answer, CommandDone)
-    rest = run_prd(stage.session).rest
-    assert (rest.outcome, rest.next) == ("waiting", "/skip_task calc-2")
-    assert "`/tdd start calc-2` restarts it" in rest.reason
-    assert isinstance(stage.give(rest.next).answer, CommandDone)
+    stop = run_prd(stage.session).stop
+    assert (stop.outcome, stop.next) == ("waiting", "/skip_task calc-2")
+    assert "`/tdd start calc-2` restarts it" in stop.reason
+    assert isinstance(stage.give(stop.next).answer, CommandDone)
     assert stage.state.status.state is ProjectState.SPRINT_REVIEW
     assert [story.status for story in stage.state.backlog.stories] == ["skipped", "skipped"]
     assert stage.wrong() == []

@@ -11,7 +11,7 @@ from branch_stage import Stage, stage_of
 from branch_work import push
 from prd2pr.domain.memory_records import Lesson
 from prd2pr.domain.records import CycleState, ProjectState
-from prd2pr.github.commands.queries import current_picture
+from prd2pr.github.commands.queries import build_current_view
 from prd2pr.github.messages.replies import CommandDone, NotNow
 from prd2pr.workflow.run import run_prd
 from world import GREEN_ADD, RED_ADD, WRONG_ADD, World, designed, write
@@ -27,7 +27,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage_of(world) as made:
         made.step()
         made.give("/approve")
-        assert run_prd(made.session).rest.outcome == "blocked"
+        assert run_prd(made.session).stop.outcome == "blocked"
         made.keep("blocked")
         yield made
 
@@ -44,7 +44,7 @@ def status_of(stage: Stage, story: str) -> str:
 
 @pytest.mark.slow
 def test_the_evidence_and_three_accepted_ways_out_are_reported(stage: Stage) -> None:
-    stuck = current_picture(stage.session).blocked
+    stuck = build_current_view(stage.session).blocked
     assert stuck is not None
     assert (stuck.story, stuck.attempts) == ("calc-1", 1)
     assert [(one.phase, one.codes) for one in stuck.tried] == [("green", ("GRN302",))]
@@ -96,7 +96,7 @@ def test_retry_unblocks_it_without_advice(stage: Stage) -> None:
     assert stage.state.status.state is ProjectState.SPRINT_ACTIVE
     assert stage.state.status.transitions[-1].why == "the network was down"
     driven = run_prd(stage.session)
-    assert driven.rest.outcome == "blocked", "the same answer is refused again, by a fresh attempt"
+    assert driven.stop.outcome == "blocked", "the same answer is refused again, by a fresh attempt"
     assert stage.wrong() == []
 
 
@@ -111,7 +111,7 @@ def test_a_skipped_story_is_recorded_and_the_others_continue_without_its_tests(s
     assert stage.session.git.read(stage.head, test) is None
     assert stage.state.status.transitions[-1].why == "we buy this"
     driven = run_prd(stage.session)
-    assert driven.rest.outcome == "done"
+    assert driven.stop.outcome == "done"
     assert status_of(stage, "calc-2") == "done"
     assert stage.state.status.state is ProjectState.SPRINT_REVIEW
     assert stage.state.status.order == "", "nothing is left to go on with"
@@ -138,10 +138,10 @@ def test_a_skipped_story_is_recorded_and_the_others_continue_without_its_tests(s
 def test_a_phase_at_which_three_stories_fail_trips_the_breaker(stage: Stage) -> None:
     for _ in range(2):
         stage.give("/tdd retry calc-1")
-        assert run_prd(stage.session).rest.outcome == "blocked"
+        assert run_prd(stage.session).stop.outcome == "blocked"
     obeyed = stage.give("/tdd retry calc-1")
     assert not obeyed.run, "nothing goes on by itself now"
-    rest = run_prd(stage.session).rest
-    assert rest.outcome == "waiting"
-    assert rest.reason.startswith("`green` is open after 3 failures since")
+    stop = run_prd(stage.session).stop
+    assert stop.outcome == "waiting"
+    assert stop.reason.startswith("`green` is open after 3 failures since")
     assert stage.wrong() == []

@@ -172,6 +172,6 @@ def test_a_phase_moves_the_cursor_in_its_own_commit(stage: Stage, state: CycleSt
     assert obeyed.head == before
     stage.step(obeyed.steps_wanted or 0)
     assert get_cursor(stage.state.status, PULL).comment == stage.comment
-    assert stage.session.log.landings.pending is None
+    assert stage.session.log.branch_writes.pending is None
     assert stage.session.git.commit_info(stage.head).parents == (before,)
     assert stage.wrong() == []

@@ -110,20 +110,20 @@ def test_a_finding_is_shown_at_its_line() -> None:
 
 
 def test_a_check_reports_the_gate_result() -> None:
-    picture = sample().picture()
-    checks = [phase_check("loyalty", story, step, "", ()) for story, step in steps_to_check(picture)]
+    pull_view = sample().pull_view()
+    checks = [phase_check("loyalty", story, step, "", ()) for story, step in steps_to_check(pull_view)]
     assert ("prd2pr / red(loyalty-1)", "success") in [(check.name, check.conclusion) for check in checks]
     assert ("prd2pr / green(loyalty-3)", "neutral") in [(check.name, check.conclusion) for check in checks]
     assert len({check.key for check in checks}) == len(checks) == 9
-    story, step = next(steps_to_check(picture))
+    story, step = next(steps_to_check(pull_view))
     unproven = phase_check("loyalty", story, replace(step, tone="unproven"), "", ())
     assert unproven.conclusion == "failure"
 
 
 def test_a_branch_with_an_unverified_commit_is_not_green() -> None:
-    picture = replace(sample().picture(), tone="proven", state="Ready for review")
-    assert whole_check(picture, "a" * 40, "").conclusion == "success"
-    stranger = replace(picture, unproven=picture.commits[:1])
+    pull_view = replace(sample().pull_view(), tone="proven", state="Ready for review")
+    assert whole_check(pull_view, "a" * 40, "").conclusion == "success"
+    stranger = replace(pull_view, unproven=pull_view.commits[:1])
     assert whole_check(stranger, "a" * 40, "").conclusion == "action_required"
     assert whole_check(stranger, "a" * 40, "").title.endswith(", 1 commit without proof")
 
@@ -139,7 +139,7 @@ STEPPED = NoAction("stopped", "loyalty-4 is waiting for green", "prd2pr next prd
 
 
 @pytest.mark.parametrize(
-    ("status", "rest", "headline", "label", "command"),
+    ("status", "stop", "headline", "label", "command"),
     [
         (RUNNING, None, "working", "prd2pr:active", ""),
         (RUNNING, STEPPED, "working", "prd2pr:active", ""),
@@ -152,21 +152,21 @@ STEPPED = NoAction("stopped", "loyalty-4 is waiting for green", "prd2pr next prd
     ],
 )
 def test_each_state_has_one_headline_label_and_command(
-    status: Status, rest: NoAction | None, headline: str, label: str, command: str
+    status: Status, stop: NoAction | None, headline: str, label: str, command: str
 ) -> None:
     branch = sample()
     branch.status = status
-    picture = branch.picture(mode="plan" if status is READY else "none")
-    said = choose_headline(picture, status, rest, None)
+    pull_view = branch.pull_view(mode="plan" if status is READY else "none")
+    said = choose_headline(pull_view, status, stop, None)
     assert said == headline
     assert state_label(Labels(), said).name == label
-    assert choose_next_step(picture, rest, None).command == command
+    assert choose_next_step(pull_view, stop, None).command == command
 
 
 def test_a_problem_comes_first() -> None:
-    picture, problem = sample().picture(), ProblemReply("this run", "no key", remedy="add it")
-    assert choose_headline(picture, RUNNING, None, problem) == "stopped"
-    assert choose_next_step(picture, None, problem).sentence == "add it"
+    pull_view, problem = sample().pull_view(), ProblemReply("this run", "no key", remedy="add it")
+    assert choose_headline(pull_view, RUNNING, None, problem) == "stopped"
+    assert choose_next_step(pull_view, None, problem).sentence == "add it"
 
 
 def test_every_label_is_distinct() -> None:

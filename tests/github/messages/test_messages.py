@@ -150,14 +150,14 @@ def test_ten_thousand_stories_fit_everywhere() -> None:
     model = branch.backlog.stories[0]
     stories = tuple(model.model_copy(update={"id": f"loyalty-{n}"}) for n in range(10_000))
     branch.backlog = Backlog(stories=stories, questions=("Why so many?",) * 5000)
-    picture = branch.picture(mode="none")
-    view = status_view(picture, branch.status, None)
+    pull_view = branch.pull_view(mode="none")
+    view = status_view(pull_view, branch.status, None)
     texts = {
-        "50 of 10000 stories are shown": render_body(picture, commit_url=COMMITS),
+        "50 of 10000 stories are shown": render_body(pull_view, commit_url=COMMITS),
         "0 of 10000": status_text(view, marks=[]),
-        "of 10000 stories are shown": tracking_text(tracking_view(picture, [], 1, {}, view.next), marker=""),
+        "of 10000 stories are shown": tracking_text(tracking_view(pull_view, [], 1, {}, view.next), marker=""),
         "200 of 10000 stories are shown": render_reply(PlanReply(build_plan_view(branch.prd, branch.backlog))),
-        "50 of 10000 stories are": whole_check_text(picture),
+        "50 of 10000 stories are": whole_check_text(pull_view),
     }
     for said, text in texts.items():
         assert len(text) <= BODY_LIMIT

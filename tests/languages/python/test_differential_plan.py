@@ -9,9 +9,9 @@ import pytest
 
 from prd2pr.domain.results.differential import Origin
 from prd2pr.languages.python.differential.comparison import compare_outcomes, weigh_difference
+from prd2pr.languages.python.differential.coverage_gaps import find_uncovered_code
 from prd2pr.languages.python.differential.equality import compare_values
 from prd2pr.languages.python.differential.plan import TimedTest, plan_differential, select_differential_tests
-from prd2pr.languages.python.differential.uncovered import find_uncovered_code
 from prd2pr.languages.python.probes.input_variation import generate_cases
 from prd2pr.languages.python.probes.value_recipes import observe_value
 

@@ -24,7 +24,7 @@ class EstimateAnswer(Record):
     stories: tuple[StoryEstimate, ...] = Field(max_length=200)
 
 
-def three_point(optimistic: float, likely: float, pessimistic: float) -> float:
+def compute_three_point_estimate(optimistic: float, likely: float, pessimistic: float) -> float:
     """Return the weighted mean (1:4:1); the values are sorted first because a model may mix them up."""
     low, middle, high = sorted((optimistic, likely, pessimistic))
     return (low + 4 * middle + high) / 6
@@ -45,7 +45,11 @@ def apply_estimates(backlog: Backlog, answer: EstimateAnswer | None, factor: flo
 def _apply_estimate(story: Story, given: StoryEstimate | None, factor: float | None) -> Story:
     if given is None and factor is None:
         return story
-    minutes = three_point(given.optimistic, given.likely, given.pessimistic) if given else story.estimate_minutes
+    minutes = (
+        compute_three_point_estimate(given.optimistic, given.likely, given.pessimistic)
+        if given
+        else story.estimate_minutes
+    )
     changed: dict[str, float] = {"estimate_minutes": max(1, round(minutes * (factor or 1)))}
     changed |= {"guessed_minutes": minutes} if factor is not None else {}
     return story.model_copy(update={**changed, **({"complexity": given.complexity} if given else {})})

@@ -20,7 +20,7 @@ from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.retention import RetentionPolicy
 from prd2pr.memory.similarity import DEFAULT_LIMIT
 from prd2pr.prd.validation_messages import find_close_match
-from prd2pr.reports.query_scope import QueryScope, find_query_scope, list_trace_lines, load_branch_facts
+from prd2pr.reports.query_scope import QueryScope, find_query_scope, list_trace_lines, load_prd_facts
 from prd2pr.state.git import Git
 
 MAX_ROWS = 1000
@@ -150,7 +150,7 @@ def select_query(options: argparse.Namespace) -> NamedQuery:
 
 
 def load_facts(query_input: QueryInput) -> list[Any]:
-    found = (load_branch_facts(query_input.git, prd, head) for prd, head in sorted(query_input.where.heads.items()))
+    found = (load_prd_facts(query_input.git, prd, head) for prd, head in sorted(query_input.where.heads.items()))
     return [facts for facts in found if facts is not None]
 
 

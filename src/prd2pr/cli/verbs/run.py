@@ -22,13 +22,13 @@ def main(options: argparse.Namespace) -> int:
     if options.max_steps is not None and options.max_steps < 1:
         raise UsageProblem("--max-steps must be at least 1", where=f"--max-steps {options.max_steps}")
     outcome = run_with_options(options, options.max_steps)
-    return 0 if outcome.rest.outcome in FINISHED_OUTCOMES else 1
+    return 0 if outcome.stop.outcome in FINISHED_OUTCOMES else 1
 
 
 def run_one_phase(options: argparse.Namespace) -> int:
     """Run one phase; succeed if the phase was passed, whatever comes next."""
     outcome = run_with_options(options, 1)
-    return 0 if outcome.steps or outcome.rest.outcome in FINISHED_OUTCOMES else 1
+    return 0 if outcome.steps or outcome.stop.outcome in FINISHED_OUTCOMES else 1
 
 
 def run_with_options(options: argparse.Namespace, max_steps: int | None) -> RunOutcome:

@@ -16,7 +16,7 @@ from prd2pr.domain.records import Story
 from prd2pr.domain.wording import clean_line, format_state
 from prd2pr.state.story_records import read_cycles
 from prd2pr.views.burndown import compute_burndown, format_burndown
-from prd2pr.views.pull_request.next_step import rest_after_step_limit
+from prd2pr.views.pull_request.next_step import stop_after_step_limit
 from prd2pr.workflow.moderation import find_branch_alarms
 
 STATUS_TEXTS = {"backlog": "waiting", "sprint": "waiting", "in_progress": "in progress", "done": "integrated"}
@@ -86,7 +86,7 @@ def sprint_status(each: ActivePrd) -> dict[str, object] | None:
 
 def next_action_facts(each: ActivePrd) -> dict[str, object]:
     situation = each.view
-    next_step = rest_after_step_limit(situation)
+    next_step = stop_after_step_limit(situation)
     outcome = (
         "ready"
         if next_step.outcome == "stopped" and isinstance(find_next_action(situation), PhaseAction)

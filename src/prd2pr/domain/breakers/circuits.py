@@ -32,7 +32,7 @@ SYSTEM_WINDOW = timedelta(seconds=300)
 OPENINGS_TO_FLAP = 4  # openings
 FLAP_WINDOW = timedelta(hours=6)
 FORGOTTEN_AFTER = timedelta(hours=24)  # older failures do not count
-LONGEST_WHY = 300
+MAX_WHY = 300
 
 
 def get_circuit_state(circuit: Circuit, at: str) -> CircuitState:
@@ -88,11 +88,6 @@ def find_unauthorized_resets(before: Circuits, now: Circuits) -> tuple[str, ...]
     return tuple(each.name for each in flapping if not _is_still_open_by_hand(now.find_circuit(each.name)))
 
 
-def changes_circuits(circuits: Circuits, event: CircuitEvent) -> bool:
-    """Whether the event changes any circuit; a success without earlier failures does not."""
-    return apply_circuit_events(circuits, (event,)) != circuits
-
-
 def _is_still_open_by_hand(circuit: Circuit | None) -> bool:
     return circuit is not None and circuit.by_hand and bool(circuit.opened_at)
 
@@ -115,7 +110,7 @@ def _count_failure(circuits: Circuits, name: str, level: CircuitLevel, failure: 
             "failures": failures,
             "since": circuit.since if circuit.since and failures > 1 else failure.at,
             "last": failure.at,
-            "why": clip(clean_line(failure.why), LONGEST_WHY),
+            "why": clip(clean_line(failure.why), MAX_WHY),
         }
     )
     probed = get_circuit_state(circuit, failure.at) == "half-open"
@@ -137,7 +132,7 @@ def _update_system_circuit(circuits: Circuits, failure: OperationFailure) -> Cir
         return circuits
     names = ", ".join(each.name for each in opened)
     why = f"{len(opened)} of {failure.workers} models opened: {names}; {failure.why}"
-    facts = {"failures": len(opened), "last": failure.at, "why": clip(clean_line(why), LONGEST_WHY)}
+    facts = {"failures": len(opened), "last": failure.at, "why": clip(clean_line(why), MAX_WHY)}
     facts["since"] = min(each.since for each in opened)
     return _put_circuit(circuits, _open_circuit(system.model_copy(update=facts), failure.at))
 

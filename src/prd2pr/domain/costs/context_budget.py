@@ -44,7 +44,7 @@ def get_context_budget(role: str, shared: int = SHARED_TOKENS, own: Mapping[str,
     return ContextBudget(shared, (own or {}).get(role, ROLE_TOKENS.get(role, DEFAULT_ROLE_TOKENS)))
 
 
-def share_out(limit: int, wanted: Mapping[str, int]) -> dict[str, int]:
+def divide_budget(limit: int, wanted: Mapping[str, int]) -> dict[str, int]:
     """Distribute `limit`: small demands are met in full, the others share the rest evenly."""
     shares: dict[str, int] = {}
     rest = limit

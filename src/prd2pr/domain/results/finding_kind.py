@@ -47,10 +47,6 @@ def define_warning(code: str, title: str, explanation: str, *, bad: str, good: s
     return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, severity="warning")
 
 
-def define_reserved(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
-    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, reserved=True)
-
-
 def is_python_example(example: str) -> bool:
     """Whether an example is code. Words may parse by accident (`sandbox: none`), but have no effect."""
     try:

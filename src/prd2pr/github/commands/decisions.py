@@ -38,11 +38,11 @@ def commit_decision(session: Session, state: BranchState, request: CommandReques
     decision = build_decision(session, state, request)
     if not isinstance(decision, Decision):
         return CommandResult(state.commit, decision)
-    session.log.landings.pending = request.settles
+    session.log.branch_writes.pending = request.settles
     decided = apply_decision(session, state.commit, decision)
     if isinstance(decided, AppliedDecision):
         return decision_result(session, decided, decision)
-    session.log.landings.pending = None
+    session.log.branch_writes.pending = None
     if isinstance(decided, CommandRefusal):
         return CommandResult(state.commit, IllegalReply(decided, find_next_step(session, state)))
     return CommandResult(state.commit, reply_to_objection(session, state, request, decided))

@@ -40,7 +40,7 @@ def execute(session: Session, request: CommandRequest) -> CommandResult:
 def reply_before_plan(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
     """Planning comes first, and every run does it; other commands have to wait for the plan."""
     if request.command.name in ("tdd next", "tdd run"):
-        session.log.landings.pending = request.settles
+        session.log.branch_writes.pending = request.settles
         return CommandResult(state.commit, steps_wanted=1)
     reason = f"{session.prd.path} is not planned yet"
     return CommandResult(

@@ -29,8 +29,9 @@ from prd2pr.workflow.commits.notes import WorkNote, commit_work_note
 from prd2pr.workflow.commits.phase_commit import commit_accepted_phase
 from prd2pr.workflow.commits.text import phase_outcome
 from prd2pr.workflow.next_action import find_branch_action, find_next_step
-from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, make_work_assignment, work_once
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, make_work_assignment
 from prd2pr.workflow.phases.story_phases import AcceptedPhase, DesignResult, ask_architect, run_integration
+from prd2pr.workflow.roles.role_runner import run_assignment
 from prd2pr.workflow.run import current_head, load_position, refuse_checked_out
 from prd2pr.workflow.session import Session
 
@@ -112,7 +113,7 @@ def write_draft(session: Session, request: CommandRequest, story: str) -> Comman
         note = draft_design(session, position) if phase is Phase.DESIGN else draft_work(session, position, request)
         if isinstance(note, Stuck):
             return CommandResult(position.head, not_now_with_next_step(session, position.state, request, note.reason))
-        session.log.landings.pending = request.settles
+        session.log.branch_writes.pending = request.settles
         head, _ = commit_work_note(session, position, sign_draft(note, request))
     paths = tuple(change.path for change in session.git.diff(position.code_tree, note.code_tree))
     then = find_next_step(session, session.store.load(head))
@@ -142,7 +143,7 @@ def draft_work(session: Session, position: Position, request: CommandRequest) ->
         assignment = replace(
             assignment, hidden_examples=False
         )  # everyone can read a draft, so it has no hidden examples
-    work = work_once(session, assignment)
+    work = run_assignment(session, assignment)
     if work.result.stop == "contradiction":
         return Stuck(f"the {role.title} found a contradiction: {work.result.explanation}")
     if work.code_tree == position.code_tree:
@@ -186,7 +187,7 @@ def judge_and_commit(
     if isinstance(outcome, JudgedAttempt):
         return CommandResult(position.head, build_gate_reply(at, outcome, fix_step(at, outcome)))
     if last:
-        session.log.landings.pending = request.settles
+        session.log.branch_writes.pending = request.settles
     head = commit_accepted_phase(session, at, outcome, session.clock.monotonic() - started)
     then = find_next_step(session, session.store.load(head))
     return CommandResult(head, build_gate_reply(at, outcome.judged, then, head, outcome.note))

@@ -15,7 +15,7 @@ from prd2pr.state.commit_message import to_one_line
 from prd2pr.workflow.planning.planner import PlannerQuestion, make_valid_draft
 from prd2pr.workflow.session import Session
 
-LONGEST_TITLE = PlanLimits().title_length
+MAX_TITLE = PlanLimits().title_length
 WISH_ID = "ASKED"  # the id that the planner is given for it
 
 
@@ -47,7 +47,7 @@ def group_in_epic(draft: PlanDraft, text: str) -> PlanDraft:
     """Put all stories into one epic if the planner made no finer groups."""
     if draft.epics:
         return draft
-    epic = EpicDraft(key="asked", title=clip(to_one_line(text), LONGEST_TITLE), description=text)
+    epic = EpicDraft(key="asked", title=clip(to_one_line(text), MAX_TITLE), description=text)
     stories = tuple(story.model_copy(update={"epic": epic.key}) for story in draft.stories)
     return draft.model_copy(update={"epics": (epic,), "stories": stories})
 
@@ -81,7 +81,7 @@ def story_from_text(prd: Prd, backlog: Backlog, text: str) -> Story:
         complexity=3,
         id=name,
         epic=backlog.epics[-1].id if backlog.epics else "",
-        title=clip(to_one_line(text), LONGEST_TITLE),
+        title=clip(to_one_line(text), MAX_TITLE),
         description=text,
         criteria=(Criterion(id=f"{name}.c1", text=to_one_line(text)),),
     )

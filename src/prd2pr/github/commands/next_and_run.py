@@ -40,7 +40,7 @@ def allow_work(session: Session, state: BranchState, request: CommandRequest) ->
         return CommandResult(state.commit, granted)
     state = granted
     if name == "tdd next":
-        session.log.landings.pending = request.settles
+        session.log.branch_writes.pending = request.settles
         return CommandResult(state.commit, steps_wanted=1, story=story)
     return record_run_command(session, state, request, story)
 
@@ -63,9 +63,9 @@ def approve_and_check(
 def record_run_command(session: Session, state: BranchState, request: CommandRequest, story: str) -> CommandResult:
     head = state.commit
     if (state.status.order, state.status.order_story) == ("run", story):
-        session.log.landings.pending = request.settles  # already in force: the next phase's commit records this one too
+        session.log.branch_writes.pending = request.settles  # in force already: the next commit records this one too
         return CommandResult(head, steps_wanted=None, run=True, story=story)
-    session.log.landings.pending = request.settles
+    session.log.branch_writes.pending = request.settles
     decision = Decision(
         command="tdd run", by=request.by, at=session.clock.now(), text=request.why, stories=(story,) if story else ()
     )

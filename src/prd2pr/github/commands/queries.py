@@ -80,8 +80,8 @@ def execute_query(query: BranchQuery) -> CommandReply:
 
 
 def show_state(query: BranchQuery) -> CommandReply:
-    ahead = find_next_step(query.session, query.state) if query.state.planned else NextStep("")
-    return StateReply(query.state.status, allowed_commands(machine_states(query.state)), ahead)
+    next_step = find_next_step(query.session, query.state) if query.state.planned else NextStep("")
+    return StateReply(query.state.status, allowed_commands(machine_states(query.state)), next_step)
 
 
 def show_sprint(query: BranchQuery) -> CommandReply:
@@ -91,7 +91,7 @@ def show_sprint(query: BranchQuery) -> CommandReply:
     sprint = read_decision_input(query.state).sprint
     if sprint is None:
         return NotNow(query.command.shown, "there is no sprint", find_next_step(query.session, query.state))
-    rows = tuple(row for row in current_picture(query.session).board if row.id in sprint.stories)
+    rows = tuple(row for row in build_current_view(query.session).board if row.id in sprint.stories)
     burned = compute_burndown(sprint, query.state.backlog.stories, query.state.cycle)
     return SprintReply(sprint, rows, query.state.status.state, find_next_step(query.session, query.state), burned)
 
@@ -121,7 +121,7 @@ def backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
 # --- the stories ------------------------------------------------------------------------------------------------------
 
 
-def current_picture(session: Session) -> PullRequestView:
+def build_current_view(session: Session) -> PullRequestView:
     return build_pull_request_view(
         session.store,
         session.target.branch,
@@ -150,7 +150,7 @@ def show_story(query: BranchQuery) -> CommandReply:
 
 
 def board_row(session: Session, story: str) -> StoryRow | None:
-    return next((row for row in current_picture(session).board if row.id == story), None)
+    return next((row for row in build_current_view(session).board if row.id == story), None)
 
 
 def story_status(session: Session, state: BranchState, row: StoryRow) -> StoryStatusReply:
@@ -173,7 +173,7 @@ def story_status(session: Session, state: BranchState, row: StoryRow) -> StorySt
 
 
 def show_overview(query: BranchQuery) -> CommandReply:
-    made = current_picture(query.session)
+    made = build_current_view(query.session)
     return OverviewReply(
         made.board,
         made.figures,
@@ -196,7 +196,7 @@ def show_logs(query: BranchQuery) -> CommandReply:
 
 def show_metrics(query: BranchQuery) -> CommandReply:
     only = resolve_stories(query.state, query.command.name, query.command.stories)
-    made = current_picture(query.session)
+    made = build_current_view(query.session)
     cycles = [cycle for name in only or query.state.cycle_ids if (cycle := query.state.cycle(name)) is not None]
     refused = sum(len(cycle.refused) for cycle in cycles)
     attempts = sum(step.attempts for cycle in cycles for step in cycle.steps)

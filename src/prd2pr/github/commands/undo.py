@@ -36,7 +36,7 @@ def undo_phase(session: Session, request: CommandRequest, story: str) -> Command
         undoes=found.step.n,
         by=request.by,
     )
-    session.log.landings.pending = request.settles
+    session.log.branch_writes.pending = request.settles
     head, cycle = commit_work_note(session, position, note)
     answer = replies.CommandDone(
         "tdd undo",

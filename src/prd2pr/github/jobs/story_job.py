@@ -14,7 +14,7 @@ from prd2pr.domain.records import SETTLED
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.context import GitHubContext
-from prd2pr.github.outcome import PrdOutcome, RunStatus, status_of_rest
+from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.wave import StoryJobInput, apply_share, record_id_for_run
 from prd2pr.prd.issue_ids import issue_number
 from prd2pr.state.commit_message import read_step
@@ -40,9 +40,9 @@ def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
     if isinstance(run, PrdOutcome):
         return run
     try:
-        rest = run_story_until_rest(run)
+        stop = run_story_until_idle(run)
     except SpendLimit as limit:
-        rest = NoAction("budget", limit.what, limit.remedy)
+        stop = NoAction("budget", limit.what, limit.remedy)
     except Stopped:
         record_story_spend(run)
         raise
@@ -50,8 +50,8 @@ def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
         record_story_spend(run)
         context.progress.say("note", text=" ".join(problem.lines()))
         return build_story_outcome(run, "error", problem.what, problem.remedy)
-    record_story_spend(run, out_of_budget=rest.outcome == "budget")
-    return build_story_outcome(run, status_of_rest(rest), rest.reason, rest.next)
+    record_story_spend(run, out_of_budget=stop.outcome == "budget")
+    return build_story_outcome(run, map_stop_to_status(stop), stop.reason, stop.next)
 
 
 def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | PrdOutcome:
@@ -77,11 +77,11 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
     return build_story_outcome(run, "nothing-to-do", waits.reason, waits.next) if isinstance(waits, NoAction) else run
 
 
-def run_story_until_rest(run: StoryRun) -> NoAction:
+def run_story_until_idle(run: StoryRun) -> NoAction:
     """Run one phase after the other. Every phase is pushed, so nothing is lost with the job."""
     context = run.context
     while True:
-        late = context.deadline.rest_if_passed()
+        late = context.deadline.stop_if_passed()
         if late is not None:
             return late
         if sync_branch(context.git, context.remote, run.session.target.branch) is None:
@@ -91,11 +91,11 @@ def run_story_until_rest(run: StoryRun) -> NoAction:
         context.deadline.record_phase(context.clock.monotonic() - started)
         run.steps += worked.steps
         if not worked.steps:
-            return rest_after_work(worked)
+            return stop_after_work(worked)
 
 
-def rest_after_work(worked: StoryAttempt) -> NoAction:
-    return NoAction("done", f"{worked.story} is ready to be integrated") if worked.ready else worked.rest
+def stop_after_work(worked: StoryAttempt) -> NoAction:
+    return NoAction("done", f"{worked.story} is ready to be integrated") if worked.ready else worked.stop
 
 
 def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:

@@ -24,7 +24,7 @@ from prd2pr.domain.records import SETTLED, Phase, Spend, Story
 from prd2pr.domain.scheduling import find_startable_stories
 from prd2pr.errors import BranchMoved, SpendLimit, StepsRewritten
 from prd2pr.github.branch_writer import delete_remote_branch, sync_branches
-from prd2pr.github.prd_run_report import publish_run, rest_for_spend_limit
+from prd2pr.github.prd_run_report import publish_run, stop_for_spend_limit
 from prd2pr.github.wave import Share, Wave, is_record_of_run, latest_spend_by_run, split_budget, total_spend
 from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
@@ -100,8 +100,8 @@ class StartedStory:
         found = self.situation.records.find_story(self.story)
         if found is None or found.status == "blocked" or self.has_new_decision():
             return True
-        due = find_story_action(self.situation, found)
-        return not isinstance(due, NoAction) and due.phase is Phase.INTEGRATED
+        action = find_story_action(self.situation, found)
+        return not isinstance(action, NoAction) and action.phase is Phase.INTEGRATED
 
     def has_new_decision(self) -> bool:
         """Return whether the PRD's branch has a decision about the story since it started."""
@@ -115,8 +115,8 @@ class StartedStory:
     def find_stop(self) -> NoAction | None:
         """Return why it does not continue: a tripped breaker, an alarm, a pause."""
         found = self.situation.records.find_story(self.story)
-        due = find_story_action(self.situation, found) if found else None
-        return due if isinstance(due, NoAction) else None
+        action = find_story_action(self.situation, found) if found else None
+        return action if isinstance(action, NoAction) else None
 
 
 def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
@@ -258,9 +258,9 @@ def budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, .
     spent_run = total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
     spent_prd = total_spend(records)
     budget = Budget(session.constraints.limits, spent_run=spent_run, spent_prd=spent_prd, started=session.log.started)
-    stop = check_budget(budget, session.clock.monotonic(), CallEstimate(model=""))
-    if stop is not None:
-        raise SpendLimit(stop.what, where=stop.limit, remedy=stop.remedy)
+    reached = check_budget(budget, session.clock.monotonic(), CallEstimate(model=""))
+    if reached is not None:
+        raise SpendLimit(reached.what, where=reached.limit, remedy=reached.remedy)
     return split_budget(session.constraints.limits, spent_run, spent_prd, jobs)
 
 
@@ -279,11 +279,11 @@ def advance_parallel_stories(run: PrdRun) -> NoAction | None:
     """Integrate a story or hand on a wave; None if this job does the next phase on the PRD's branch."""
     before, started = run.steps, run.session.clock.monotonic()
     try:
-        rest = integrate_or_hand_off(run)
+        stop = integrate_or_hand_off(run)
     except SpendLimit as limit:
-        return rest_for_spend_limit(run, limit)
+        return stop_for_spend_limit(run, limit)
     if run.steps == before:
-        return rest
+        return stop
     run.context.deadline.record_phase(run.session.clock.monotonic() - started)
     publish_run(run, None)
     return describe_stop(run.session)
@@ -341,8 +341,8 @@ def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None
     for each in stories:
         worked = work_on_story(each.session, each.story, max_steps=1)
         run.steps += worked.steps
-        if worked.steps or worked.rest.outcome not in ("paused", "done"):
-            return worked.rest
+        if worked.steps or worked.stop.outcome not in ("paused", "done"):
+            return worked.stop
     return None
 
 

@@ -34,8 +34,8 @@ class CheckView:
     left_out: int = 0
 
 
-def steps_to_check(picture: PullRequestView) -> Iterator[tuple[StoryEvidenceView, StepView]]:
-    for story in picture.stories:
+def steps_to_check(pull_view: PullRequestView) -> Iterator[tuple[StoryEvidenceView, StepView]]:
+    for story in pull_view.stories:
         for step in story.steps:
             if step.sha and step.phase in GATED_NAMES:
                 yield story, step
@@ -66,18 +66,18 @@ def phase_check(  # noqa: PLR0917 what a check consists of
     )
 
 
-def whole_check(picture: PullRequestView, sha: str, summary: str, *, refuted: bool = False) -> CheckRun:
+def whole_check(pull_view: PullRequestView, sha: str, summary: str, *, refuted: bool = False) -> CheckRun:
     """Build the check on the branch's head, which branch protection can require."""
     done: dict[Tone, Conclusion] = {"proven": "success", "blocked": "action_required", "unproven": "failure"}
-    unclaimed: Conclusion | None = "action_required" if picture.unproven else None
-    proven = picture.figures[0]
+    unclaimed: Conclusion | None = "action_required" if pull_view.unproven else None
+    proven = pull_view.figures[0]
     return CheckRun(
-        key=f"{picture.prd}/whole",
-        name=f"prd2pr / {picture.prd}",
+        key=f"{pull_view.prd}/whole",
+        name=f"prd2pr / {pull_view.prd}",
         sha=sha,
-        conclusion="failure" if refuted else unclaimed or done.get(picture.tone, "neutral"),
-        title=f"{picture.state}: {proven.value} {proven.label}"
-        + (f", {count(len(picture.unproven), 'commit')} without proof" if picture.unproven else ""),
+        conclusion="failure" if refuted else unclaimed or done.get(pull_view.tone, "neutral"),
+        title=f"{pull_view.state}: {proven.value} {proven.label}"
+        + (f", {count(len(pull_view.unproven), 'commit')} without proof" if pull_view.unproven else ""),
         summary=summary,
     )
 

@@ -27,7 +27,7 @@ from prd2pr.domain.wording import (
     inflect_noun,
 )
 from prd2pr.github.messages.checks import CheckView
-from prd2pr.github.messages.closed import ClosedView, HaltedView
+from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
 from prd2pr.github.messages.markers import add_marker
 from prd2pr.github.messages.query_replies import LogLine, VerifyReport
 from prd2pr.github.messages.replies import CommandReply, PlanReply
@@ -132,8 +132,8 @@ def check_text(view: CheckView) -> str:
     return cut_to_limit(render_message("check", it=view))
 
 
-def whole_check_text(picture: PullRequestView) -> str:
-    return cut_to_limit(render_message("whole_check", it=picture))
+def whole_check_text(pull_view: PullRequestView) -> str:
+    return cut_to_limit(render_message("whole_check", it=pull_view))
 
 
 def tracking_text(view: TrackingView, *, marker: str) -> str:

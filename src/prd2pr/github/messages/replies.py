@@ -104,9 +104,9 @@ class NotNow:
         return f"{self.command}: {self.reason}"
 
     @classmethod
-    def of(cls, command: str, rest: NoAction) -> NotNow:
+    def of(cls, command: str, stop: NoAction) -> NotNow:
         """The reason is given once and not repeated in the next step."""
-        return cls(command, rest.reason, build_remedy_step(rest), waits=rest.outcome in TEMPORARY_OUTCOMES)
+        return cls(command, stop.reason, build_remedy_step(stop), waits=stop.outcome in TEMPORARY_OUTCOMES)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from prd2pr.domain.wording import capitalize_first, end_sentence
 from prd2pr.errors import Stopped
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.verification.commit_check import BranchRefutation
-from prd2pr.views.blocked import BlockedView
+from prd2pr.views.blocked_story import BlockedView
 from prd2pr.views.pull_request.models import Figure, NextStep, PullRequestView, RefusalView
 from prd2pr.views.pull_request.next_step import build_budget_step
 
@@ -57,9 +57,9 @@ class StatusView:
 
 
 def status_view(
-    picture: PullRequestView,
+    pull_view: PullRequestView,
     status: Status,
-    rest: NoAction | None,
+    stop: NoAction | None,
     *,
     problem: ProblemReply | None = None,
     notes: tuple[ProblemReply, ...] = (),
@@ -68,54 +68,54 @@ def status_view(
     tracking: int | None = None,
     refuted: BranchRefutation | None = None,
 ) -> StatusView:
-    headline = choose_headline(picture, status, rest, problem, refuted)
+    headline = choose_headline(pull_view, status, stop, problem, refuted)
     waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
     return StatusView(
-        title=picture.title,
+        title=pull_view.title,
         headline=headline,
-        reason=refuted.sentence() if refuted else headline_reason(picture, status, headline, rest),
-        figures=picture.figures,
-        next=choose_next_step(picture, rest, problem),
-        refusals=tuple(each for each in picture.refusals if not each.crossed)[-MAX_REFUSALS:],
-        questions=picture.questions if waiting else (),
+        reason=refuted.sentence() if refuted else headline_reason(pull_view, status, headline, stop),
+        figures=pull_view.figures,
+        next=choose_next_step(pull_view, stop, problem),
+        refusals=tuple(each for each in pull_view.refusals if not each.crossed)[-MAX_REFUSALS:],
+        questions=pull_view.questions if waiting else (),
         problem=problem,
         notes=notes,
         pull_url=pull_url,
         run_url=run_url,
         tracking=tracking,
-        unproven=len(picture.unproven),
-        uncovered=picture.uncovered,
-        blocked=picture.blocked if headline == "blocked" else None,
-        alarms=picture.alarms,
+        unproven=len(pull_view.unproven),
+        uncovered=pull_view.uncovered,
+        blocked=pull_view.blocked if headline == "blocked" else None,
+        alarms=pull_view.alarms,
     )
 
 
-def headline_reason(picture: PullRequestView, status: Status, headline: Headline, rest: NoAction | None) -> str:
+def headline_reason(pull_view: PullRequestView, status: Status, headline: Headline, stop: NoAction | None) -> str:
     """Return what the next step does not say."""
     if headline == "blocked":
-        blocked = next((row for row in picture.board if row.tone == "blocked"), None)
+        blocked = next((row for row in pull_view.board if row.tone == "blocked"), None)
         reason = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
         return reason or status.blocked_reason or "a story is out of attempts"
-    return rest.reason if rest and headline == "budget" else ""
+    return stop.reason if stop and headline == "budget" else ""
 
 
 def choose_headline(
-    picture: PullRequestView,
+    pull_view: PullRequestView,
     status: Status,
-    rest: NoAction | None,
+    stop: NoAction | None,
     problem: ProblemReply | None,
     refuted: BranchRefutation | None = None,
 ) -> Headline:
-    """Choose the headline. `rest`: why the run stopped; None: it is still working."""
+    """Choose the headline. `stop`: why the run stopped; None: it is still working."""
     if problem or refuted:
         return "unproved" if not problem else "cancelled" if problem.code == Stopped.code else "stopped"
-    if picture.tone in ("proven", "unproven"):
-        return "unjudged" if picture.unjudged else "partly" if picture.tone == "unproven" else "done"
-    following = picture.ahead
+    if pull_view.tone in ("proven", "unproven"):
+        return "unjudged" if pull_view.unjudged else "partly" if pull_view.tone == "unproven" else "done"
+    following = pull_view.next_action
     if isinstance(following, NoAction) and following.outcome == "blocked":
         return "blocked"
-    if rest is None or rest.outcome in RUN_HEADLINES:
-        return RUN_HEADLINES[rest.outcome if rest else "in progress"]
+    if stop is None or stop.outcome in RUN_HEADLINES:
+        return RUN_HEADLINES[stop.outcome if stop else "in progress"]
     if isinstance(following, PhaseAction):
         return "working" if status.order == "run" else "waiting"
     return "paused" if following.outcome == "paused" else "waiting"
@@ -129,17 +129,17 @@ RUN_HEADLINES: dict[str, Headline] = {
 }
 
 
-def choose_next_step(picture: PullRequestView, rest: NoAction | None, problem: ProblemReply | None) -> NextStep:
+def choose_next_step(pull_view: PullRequestView, stop: NoAction | None, problem: ProblemReply | None) -> NextStep:
     """Return the branch's next step, unless this run was stopped by something else."""
     if problem:
         return NextStep(problem.remedy or "Check the run's log.")
-    if picture.tone in ("proven", "unproven") or rest is None:
-        return picture.next
-    if rest.outcome == "budget":
-        return build_budget_step(rest.next)
-    if rest.outcome == "handed-on":
-        return NextStep(f"{end_sentence(capitalize_first(rest.reason))} No action is needed.")
-    return NEXT_STEPS_BY_RUN.get(rest.outcome, picture.next)
+    if pull_view.tone in ("proven", "unproven") or stop is None:
+        return pull_view.next
+    if stop.outcome == "budget":
+        return build_budget_step(stop.next)
+    if stop.outcome == "handed-on":
+        return NextStep(f"{end_sentence(capitalize_first(stop.reason))} No action is needed.")
+    return NEXT_STEPS_BY_RUN.get(stop.outcome, pull_view.next)
 
 
 NEXT_STEPS_BY_RUN = {"deadline": NextStep("Another run continues automatically. No action is needed.")}

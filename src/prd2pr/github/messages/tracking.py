@@ -47,21 +47,21 @@ class TrackingView:
 
 
 def tracking_view(
-    picture: PullRequestView,
+    pull_view: PullRequestView,
     runs: Sequence[RunRecord],
     pull: int | None,
     issues: Mapping[str, Issue],
     following: NextStep,
 ) -> TrackingView:
-    tracked = tuple(tracked_story(row, issues.get(row.id)) for row in picture.board)
+    tracked = tuple(tracked_story(row, issues.get(row.id)) for row in pull_view.board)
     return TrackingView(
-        title=picture.title,
-        path=picture.path,
+        title=pull_view.title,
+        path=pull_view.path,
         pull=pull,
-        figures=picture.figures,
+        figures=pull_view.figures,
         next=following,
         stories=tracked[:MAX_STORIES],
-        in_all=picture.stories_in_all,
+        in_all=pull_view.stories_in_all,
         runs=tuple(reversed(runs[-MAX_RUNS:])),
         runs_in_all=len(runs),
     )
@@ -103,17 +103,17 @@ def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[st
     return not issue.open or issue.title in earlier
 
 
-def settled_story_ids(picture: PullRequestView, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
+def settled_story_ids(pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
     """Return the stories whose issue can be closed: settled, or no longer in the plan."""
-    settled = {row.id for row in picture.board if row.outcome in SETTLED_OUTCOMES}
+    settled = {row.id for row in pull_view.board if row.outcome in SETTLED_OUTCOMES}
     return frozenset(settled | (set(there) - {story.id for story in stories}))
 
 
 # --- titles: they end up in merge messages, where GitHub acts on keywords and mentions --------------------------------
 
 
-def pull_title(picture: PullRequestView) -> str:
-    return clip_title(picture.title)
+def pull_title(pull_view: PullRequestView) -> str:
+    return clip_title(pull_view.title)
 
 
 def titles_from_prds(prds: Iterable[Prd]) -> frozenset[str]:
@@ -126,8 +126,8 @@ def story_title(story: Story) -> str:
     return clip_title(f"{story.id}: {story.title}")
 
 
-def tracking_title(picture: PullRequestView) -> str:
-    return clip_title(f"{TRACKING_PREFIX}{picture.title}")
+def tracking_title(pull_view: PullRequestView) -> str:
+    return clip_title(f"{TRACKING_PREFIX}{pull_view.title}")
 
 
 def clip_title(text: str) -> str:

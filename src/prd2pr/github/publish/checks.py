@@ -34,18 +34,18 @@ PATCH_BYTES = 400_000
 def publish_checks(publication: Publication, checked: str) -> str:
     """Return the last commit whose check is published now. `checked`: the one that was last before."""
     behind = commits_after(publication, checked)
-    waiting = [(story, step) for story, step in steps_to_check(publication.picture) if step.sha in behind]
+    waiting = [(story, step) for story, step in steps_to_check(publication.pull_view) if step.sha in behind]
     waiting.sort(key=lambda pair: behind[pair[1].sha])
     publication.has_more |= len(waiting) > MAX_CHECKS
     for story, step in waiting[:MAX_CHECKS]:
         publish_phase_check(publication, story, step)
         checked = step.sha
-    if publication.at_rest:
+    if publication.is_stopped:
         publication.hub.check(
             whole_check(
-                publication.picture,
+                publication.pull_view,
                 publication.head,
-                whole_check_text(publication.picture),
+                whole_check_text(publication.pull_view),
                 refuted=publication.refuted is not None,
             )
         )
@@ -77,10 +77,10 @@ def publish_phase_check(publication: Publication, story: StoryEvidenceView, step
 
     placed, unplaced = place_findings(findings, read, patch)
     shown = placed[:MAX_ANNOTATIONS]
-    view = CheckView(story, step, publication.picture.check, len(shown), unplaced, len(placed) - len(shown))
+    view = CheckView(story, step, publication.pull_view.check, len(shown), unplaced, len(placed) - len(shown))
     publication.hub.check(
         phase_check(
-            publication.picture.prd,
+            publication.pull_view.prd,
             story,
             step,
             check_text(view),

@@ -38,7 +38,7 @@ class Publication:
     head: str
     state: BranchState
     prd: Prd
-    picture: PullRequestView
+    pull_view: PullRequestView
     refuted: BranchRefutation | None = None
     notes: list[ProblemReply] = field(default_factory=list)
     is_complete: bool = False  # checks and issues were published too
@@ -53,7 +53,7 @@ class Publication:
         return self.request.session.git
 
     @property
-    def at_rest(self) -> bool:
+    def is_stopped(self) -> bool:
         return self.headline != "working"
 
     @property
@@ -64,7 +64,7 @@ class Publication:
 
     @property
     def headline(self) -> Headline:
-        return choose_headline(self.picture, self.state.status, self.request.rest, self.problem, self.refuted)
+        return choose_headline(self.pull_view, self.state.status, self.request.stop, self.problem, self.refuted)
 
     @property
     def issue(self) -> int | None:
@@ -77,9 +77,9 @@ class Publication:
 
     def view(self, pull: Pull | None, tracking: Issue | None = None) -> StatusView:
         return status_view(
-            self.picture,
+            self.pull_view,
             self.state.status,
-            self.request.rest,
+            self.request.stop,
             problem=self.problem,
             notes=tuple(self.notes),
             pull_url=pull.url if pull else "",
@@ -104,7 +104,7 @@ class PublishRequest:
     """What is published besides the content of the branch. The branch is already pushed."""
 
     session: Session
-    rest: NoAction | None = None  # why the run stopped; None: it is still working
+    stop: NoAction | None = None  # why the run stopped; None: it is still working
     problem: Prd2prError | None = None
     commit_url: str = ""  # https://github.com/octo/calc/commit/
     run_url: str = ""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def request_approval(publication: Publication, number: int) -> bool:
     """Post a separate comment because someone must act. False if approval is not the next step."""
     session, backlog = publication.request.session, publication.state.backlog
-    following = publication.picture.ahead
+    following = publication.pull_view.next_action
     if not isinstance(following, NoAction) or not following.next.startswith("/approve"):
         return False
     approved = list_approved_stories(session.constraints.approval, publication.state.status, publication.prd, backlog)
@@ -70,7 +70,7 @@ def step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextS
     if diff is None or not diff.asked:
         return NextStep("")
     finished = publication.state.status.state is ProjectState.SPRINT_REVIEW
-    return TAKE_OUT_STEP if finished else publication.picture.next
+    return TAKE_OUT_STEP if finished else publication.pull_view.next
 
 
 def post_plan(
@@ -87,7 +87,7 @@ def post_plan(
 
 def current_plan_view(publication: Publication, command: str, approved: frozenset[str] | None) -> PlanView:
     session, backlog = publication.request.session, publication.state.backlog
-    ahead = any(story.status not in SETTLED for story in backlog.stories)
+    has_open_stories = any(story.status not in SETTLED for story in backlog.stories)
     config = publication.config
     learnt = "".join(each.verdict for each in load_role_records(publication.state) if each.role == ESTIMATOR.name)
     guess = estimate_backlog(
@@ -97,7 +97,7 @@ def current_plan_view(publication: Publication, command: str, approved: frozense
         publication.prd,
         backlog,
         # Nothing is left to estimate once it is built.
-        estimate=guess if ahead and (command or publication.just_planned) else None,
+        estimate=guess if has_open_stories and (command or publication.just_planned) else None,
         limits=SpendLimits.of(session.constraints.limits),
         head=publication.head,
         command=command,

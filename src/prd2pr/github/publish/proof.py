@@ -28,7 +28,7 @@ def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
     """Return what is refuted; None if every step is what it claims. This run judged its own steps itself."""
     base = find_branch_start(session.git, head).commit
     steps = [commit.sha for commit in session.git.log_all(f"{base}..{head}") if read_commit_step(commit) is not None]
-    if session.log.landings.commits.issuperset(steps):
+    if session.log.branch_writes.commits.issuperset(steps):
         return None
     gathering = replace(session.services.gathering, runner=without_cache(session.services.runner))
     days = make_retention_policy(session.config.retention)
@@ -46,10 +46,10 @@ def error_codes(checked: CommitCheck) -> tuple[str, ...]:
     return tuple(sorted({finding.code for finding in checked.findings if finding.severity == "error"}))
 
 
-def mark_refuted(picture: PullRequestView, found: BranchRefutation) -> PullRequestView:
-    """Return the picture without calling anything proved that is not."""
+def mark_refuted(pull_view: PullRequestView, found: BranchRefutation) -> PullRequestView:
+    """Return the view without calling anything proved that is not."""
     wrong = {each.sha: each for each in found.commits}
-    rows = tuple(mark_not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in picture.commits)
+    rows = tuple(mark_not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in pull_view.commits)
     what = (
         f"{inflect_noun(found.of, 'step')} as proved"
         if found.by_records
@@ -57,10 +57,10 @@ def mark_refuted(picture: PullRequestView, found: BranchRefutation) -> PullReque
     )
     figure = Figure(f"{found.proved} of {found.of}", what, strong=True)
     return replace(
-        picture,
+        pull_view,
         state="not proved",
         tone="unproven",
-        figures=(figure, *picture.figures[1:]),
+        figures=(figure, *pull_view.figures[1:]),
         next=RESTORE_STEP if found.by_records else REVIEW_STEP,
         commits=rows,
         unproven=tuple(row for row in rows if row.tone == "unproven"),

@@ -101,7 +101,7 @@ def publish(hub: Hub, request: PublishRequest) -> PublishedLinks:
         "the checks", lambda: publish_checks(publication, read_checked_marker(found.body) if found else "")
     )
     tracking = publication.attempt("the tracking issue", lambda: publish_tracking(publication, number))
-    publication.is_complete = publication.at_rest and not publication.notes and not publication.has_more
+    publication.is_complete = publication.is_stopped and not publication.notes and not publication.has_more
     publication.attempt("the labels", lambda: set_state_labels(publication, pull))
     comment = publication.attempt(
         "the status comment", lambda: publish_status(publication, pull, tracking, found, checked or last_checked(found))
@@ -135,7 +135,7 @@ def current_shown_marker(publication: Publication, pull: Pull) -> str:
 def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | None) -> None:
     """Update only the status comment, which would still say that the bot works: seconds are left."""
     publication = open_publication(hub, request)
-    pull = hub.pull_for_branch(request.session.target.branch, publication.picture.base)
+    pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
         found = hub.find_comment(pull.number, status_marker(publication.prd.id))
         publish_status(publication, pull, tracking, found, last_checked(found))
@@ -146,23 +146,23 @@ def open_publication(hub: Hub, request: PublishRequest) -> Publication:
     head = session.git.rev(session.target.branch)
     state = session.store.load(head)
     assert state.prd is not None, "only a planned PRD is shown"
-    made = build_pull_picture(session, state)
+    made = build_pull_view(session, state)
     if made.unproven and made.tone in SETTLED_TONES and request.problem is None:
-        made = build_pull_picture(session, state, held=request.passing_merges(head))
+        made = build_pull_view(session, state, held=request.passing_merges(head))
     found = session.host.refuted
     if found is not None:
-        made = mark_refuted(build_pull_picture(session, state, refuted=found), found)
+        made = mark_refuted(build_pull_view(session, state, refuted=found), found)
     elif made.tone in SETTLED_TONES and request.problem is not None:
         made = replace(made, tone="blocked")  # verification itself may have failed: nothing is certified
     elif made.tone in SETTLED_TONES:
         found = request.find_refuted(head)
-        made = mark_refuted(build_pull_picture(session, state, refuted=found), found) if found else made
+        made = mark_refuted(build_pull_view(session, state, refuted=found), found) if found else made
     publication = Publication(hub, request, head, state, state.prd, made, found)
-    publication.picture = replace(made, next=publication.view(None).next)  # the same next step everywhere
+    publication.pull_view = replace(made, next=publication.view(None).next)  # the same next step everywhere
     return publication
 
 
-def build_pull_picture(
+def build_pull_view(
     session: Session, state: BranchState, *, held: frozenset[str] = frozenset(), refuted: BranchRefutation | None = None
 ) -> PullRequestView:
     return build_pull_request_view(
@@ -185,14 +185,14 @@ def build_pull_picture(
 
 def open_or_update_pull(publication: Publication) -> Pull | None:
     """Open a draft, or update it. A closed one stays closed; a title that someone changed stays."""
-    hub, picture = publication.hub, publication.picture
-    there = hub.pull_for_branch(publication.request.session.target.branch, picture.base)
+    hub, pull_view = publication.hub, publication.pull_view
+    there = hub.pull_for_branch(publication.request.session.target.branch, pull_view.base)
     done = is_ready_for_review(publication)
     if there is None or (there.merged and is_merged_earlier_round(publication, there)):
         text = build_description(publication, "")
-        return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
+        return hub.open_pull(pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
     if there.open:
-        title = pull_title(picture)
+        title = pull_title(pull_view)
         if there.title != title and there.title in earlier_pull_titles(publication):
             there = replace(there, title=title)
             hub.edit_pull(there, title=title)
@@ -208,7 +208,7 @@ def build_description(publication: Publication, there: str) -> str:
     room = BODY_LIMIT - foreign_length(there)
     try:
         ours = render_body(
-            publication.picture, commit_url=publication.request.commit_url, closes=publication.issue, limit=room
+            publication.pull_view, commit_url=publication.request.commit_url, closes=publication.issue, limit=room
         )
     except BodyTooLong:
         return there
@@ -277,7 +277,9 @@ def notify_person(publication: Publication, pull: Pull) -> None:
     """Post a new comment once for each thing that a person must do: an edited comment notifies no one."""
     view = publication.view(pull)
     posted = False
-    if publication.request.session.constraints.approval == "none" and (publication.just_planned or publication.at_rest):
+    if publication.request.session.constraints.approval == "none" and (
+        publication.just_planned or publication.is_stopped
+    ):
         posted = publish_plan(publication, pull.number)
     if view.headline == "waiting":
         posted = request_approval(publication, pull.number) or posted
@@ -294,8 +296,8 @@ def notify_person(publication: Publication, pull: Pull) -> None:
 def request_key(publication: Publication, view: StatusView) -> str:
     """Return the key of the occasion: it is posted once, in however many runs."""
     if view.headline == "blocked":
-        blocked = [row for row in publication.picture.board if row.tone == "blocked"]
-        tries = sum(each.story == blocked[0].id for each in publication.picture.refusals) if blocked else 0
+        blocked = [row for row in publication.pull_view.board if row.tone == "blocked"]
+        tries = sum(each.story == blocked[0].id for each in publication.pull_view.refusals) if blocked else 0
         return f"blocked/{blocked[0].id}/{tries}" if blocked else f"blocked/{publication.head}"
     if view.headline in ("budget", "unproved"):
         return f"{view.headline}/{publication.head}"
@@ -311,9 +313,9 @@ def build_step_summary(request: PublishRequest, links: PublishedLinks, hub: Hub)
     publication = open_publication(hub, request)
     publication.notes.extend(links.notes)
     view = publication.view(links.pull, links.tracking)
-    text = summary_text(view, render_body(publication.picture, commit_url=request.commit_url, limit=400_000))
+    text = summary_text(view, render_body(publication.pull_view, commit_url=request.commit_url, limit=400_000))
     return (
         text
         if len(text.encode()) <= MAX_SUMMARY_BYTES
-        else summary_text(view, render_body(publication.picture, limit=60_000))
+        else summary_text(view, render_body(publication.pull_view, limit=60_000))
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def publish_tracking(publication: Publication, pull: int) -> Issue | None:
     tracker = publication.config.tracker
-    if tracker.kind == "none" or not (publication.at_rest or publication.just_planned):
+    if tracker.kind == "none" or not (publication.is_stopped or publication.just_planned):
         return None
     parent, ours = find_parent_issue(publication, pull)
     if parent is None:
@@ -54,7 +54,7 @@ def tracking_body(publication: Publication, pull: int, issues: dict[str, Issue])
     state, following = publication.state, publication.view(None).next
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     runs.sort(key=run_start)
-    view = tracking_view(publication.picture, runs, pull, issues, following)
+    view = tracking_view(publication.pull_view, runs, pull, issues, following)
     return tracking_text(view, marker=tracking_marker(publication.prd.id))
 
 
@@ -70,7 +70,7 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
     there = publication.hub.find_issue(marker)
     if there is None:
         there = publication.hub.open_issue(
-            tracking_title(publication.picture), tracking_body(publication, pull, {}), (), marker=marker
+            tracking_title(publication.pull_view), tracking_body(publication, pull, {}), (), marker=marker
         )
     elif not there.open and publication.just_planned and is_tracking_reopened(publication):
         publication.hub.edit_issue(there.number, closed=False)
@@ -107,7 +107,7 @@ def steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]:
 
 
 def update_tracking_issue(publication: Publication, parent: Issue, text: str) -> None:
-    title = tracking_title(publication.picture)
+    title = tracking_title(publication.pull_view)
     if parent.open and parent.title != title and parent.title in earlier_pull_titles(publication):
         publication.hub.edit_issue(parent.number, title=title)
     if parent.open and not is_same_text(parent.body, text):
@@ -128,7 +128,7 @@ def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> 
     for story in stories_without_issue(publication.state.backlog.stories, issues):
         issues[story.id] = open_story_issue(publication, parent, story, pull)
     publication.has_more |= bool(stories_without_issue(publication.state.backlog.stories, issues))
-    settled = settled_story_ids(publication.picture, publication.state.backlog.stories, issues)
+    settled = settled_story_ids(publication.pull_view, publication.state.backlog.stories, issues)
     issues |= dict(rewrite_reused_issues(publication, issues, pull, settled))
     for story_id, issue in issues.items():
         # Closed when settled. One that a person closed earlier stays closed: the board shows the real state.

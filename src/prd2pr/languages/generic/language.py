@@ -30,7 +30,7 @@ def _signatures(_: str, __: str) -> tuple[Signature, ...]:
     return ()
 
 
-def _knock_outs(_: str, __: str, ___: str) -> tuple[Fault, ...]:
+def _make_no_faults(_: str, __: str, ___: str) -> tuple[Fault, ...]:
     return ()
 
 
@@ -58,7 +58,7 @@ LANGUAGE = Language(
     check_tests=_test_facts,
     check_source=_source_facts,
     list_signatures=_signatures,
-    make_knock_outs=_knock_outs,
+    make_knock_outs=_make_no_faults,
     make_wrong_expectations=_wrong_expectations,
     measure_source=_measure,
     normalize_program=_tokens,

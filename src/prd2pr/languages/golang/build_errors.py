@@ -19,7 +19,6 @@ MISSING, WRONG_CALL, IMPORT, BROKEN = "undefined", "TypeError", "import", "build
 _ERROR = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: (.*)$")
 _UNDEFINED = re.compile(r"^undefined: ([\w.]+)")
 _NO_MEMBER = re.compile(r"undefined \(type \*?([\w./\[\]]+) has no field or method (\w+)")
-_POINTER_MEMBER = re.compile(r"undefined \(type \*?\*?([\w./]+) is pointer to .*, not")
 _NO_FIELD = re.compile(r"^unknown field '?(\w+)'? in struct literal(?: of type ([\w./]+))?")
 _NO_METHOD = re.compile(r"(?:^|[:\s])\*?([\w./]+) does not implement [^()]+ \(missing method (\w+)\)")
 _UNEXPORTED = re.compile(r"cannot refer to unexported|not exported by package")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from prd2pr.languages.runner_kinds import CanaryTests
 
 _MODULE = re.compile(r"^\s*(import\b(?!\s*\()|export\b)", re.MULTILINE)
-FAILING_COUNT = 4  # one for each kind of assertion
 
 
 def is_es_module(path: str, text: str) -> bool:

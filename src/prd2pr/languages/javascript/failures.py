@@ -24,7 +24,6 @@ _NO_PACKAGE = re.compile(r"Cannot find package '([^']+)'|Failed to resolve entry
 _NOT_RESOLVED = re.compile(r"Failed to resolve import \"([^\"]+)\" from \"([^\"]+)\"")
 _NOT_REQUIRED = re.compile(r"Cannot find module '([^']+)'(?: from '([^']+)'|\nRequire stack:\n- (\S+))")
 _NOT_CALLABLE = re.compile(r"(?:\(0 ?, ([\w$.]+)\)|([\w$.]+)) is not a (?:function|constructor)")
-_OF_UNDEFINED = re.compile(r"Cannot read properties of undefined \(reading '(\w+)'\)")
 _NOT_DEFINED = re.compile(r"^([\w$]+) is not defined$")
 
 

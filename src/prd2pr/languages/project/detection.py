@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from prd2pr.domain.evidence import PathKind
-from prd2pr.domain.paths import PathRules, classify_path
+from prd2pr.domain.paths import classify_path
 from prd2pr.domain.stack import PYTHON, ROOT, Stack
 from prd2pr.domain.stack_policy import STORY_TESTS
 from prd2pr.languages.project.workspaces import PNPM, is_workspace_member, list_workspace_patterns, parse_package_json
@@ -313,8 +313,3 @@ def _read_loader_options(script: str) -> tuple[str, ...]:
         elif word.startswith("--experimental-"):
             found.append(word)
     return tuple(found)
-
-
-def apply_path_rules(stacks: tuple[Stack, ...], rules: PathRules) -> tuple[Stack, ...]:
-    """Add `paths` of the configuration to the stacks."""
-    return tuple(replace(each, source=each.source or rules.source, tests=each.tests or rules.tests) for each in stacks)

@@ -122,7 +122,7 @@ def _is_extended_function(old: FunctionNode, new: FunctionNode) -> bool:
     added = {name: default for name, default in after.items() if name not in before}
     if not is_fixture(new) and any(default is None for default in added.values()):
         return False
-    return _is_extended_body(_normalise_body(old, {}), _normalise_body(new, added), added)
+    return _is_extended_body(_normalize_body(old, {}), _normalize_body(new, added), added)
 
 
 def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
@@ -138,7 +138,7 @@ def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
     return found | {sign + each.arg: "" for sign, each in stars if each}
 
 
-def _normalise_body(node: FunctionNode, added: Mapping[str, str | None]) -> list[ast.stmt]:
+def _normalize_body(node: FunctionNode, added: Mapping[str, str | None]) -> list[ast.stmt]:
     """The statements without docstring, assertion messages, and new parameters that are only passed on."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     statements = ast.parse("\n".join(ast.unparse(statement) for statement in body)).body

@@ -18,7 +18,6 @@ _WORDS = """
     eprintln panic matches write writeln todo unimplemented unreachable Default Self true false drop
 """
 BUILT_IN = frozenset(_WORDS.split())
-_ITEMS = frozenset({"function_item", "struct_item", "enum_item", "mod_item", "const_item", "static_item", "type_item"})
 _STARTS = ("CARGO_BIN_EXE_", "cargo_bin")
 
 

@@ -17,9 +17,9 @@ from prd2pr.livingdocs.readers.imports import (
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.text import first_sentences
 
-MOST_LIBRARIES = 60
-MOST_USERS = 5
-MOST_ROWS = 120
+MAX_LIBRARIES = 60
+MAX_USERS = 5
+MAX_ROWS = 120
 
 
 class PartRow(NamedTuple):
@@ -84,10 +84,10 @@ def build_architecture_view(facts: LivingFacts) -> ArchitectureView:
         ),
         entry_points=list_entry_points(facts),
         libraries=tuple(
-            LibraryRow(name, users[:MOST_USERS], max(0, len(users) - MOST_USERS))
-            for name, users in list(used.items())[:MOST_LIBRARIES]
+            LibraryRow(name, users[:MAX_USERS], max(0, len(users) - MAX_USERS))
+            for name, users in list(used.items())[:MAX_LIBRARIES]
         ),
-        more_libraries=max(0, len(used) - MOST_LIBRARIES),
+        more_libraries=max(0, len(used) - MAX_LIBRARIES),
         designs=list_designs(facts),
         has_code=bool(repository.code),
     )
@@ -106,10 +106,10 @@ def build_graph_view(language: str, graph: ImportGraph) -> GraphView:
     return GraphView(
         language=language,
         chart=draw_flowchart(nodes, edges),
-        rows=tuple(rows[:MOST_ROWS]),
+        rows=tuple(rows[:MAX_ROWS]),
         levels=shown.levels,
         more=shown.more,
-        more_rows=max(0, len(rows) - MOST_ROWS),
+        more_rows=max(0, len(rows) - MAX_ROWS),
         circle=find_import_cycle(graph),
         edges=len(edges),
         alone=tuple(name for name in drawn.nodes if name not in linked),

@@ -14,7 +14,7 @@ from prd2pr.livingdocs.history import LivingFacts, StoryHistory
 
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 _SECTION_OF = {"feature": "Added", "bug": "Fixed"}  # all others: Changed
-MOST_ENTRIES = 300
+MAX_ENTRIES = 300
 
 
 class ChangelogEntry(NamedTuple):
@@ -43,7 +43,7 @@ def build_changelog_view(facts: LivingFacts) -> ChangelogView:
     by_people = facts.by_people.get("CHANGELOG", "")
     released = {each.id for each in done if is_story_named(each.id, by_people)}
     unreleased = [each for each in done if each.id not in released]
-    shown = unreleased[-MOST_ENTRIES:]
+    shown = unreleased[-MAX_ENTRIES:]
     sections = (ChangelogSection(name, tuple(group_by_prd(shown, name))) for name in SECTIONS)
     return ChangelogView(
         tuple(section for section in sections if section.groups), len(unreleased) - len(shown), len(released)

@@ -10,11 +10,11 @@ from prd2pr.livingdocs.readers.languages import PYTHON
 from prd2pr.livingdocs.readers.source_file import SourceFile
 from prd2pr.livingdocs.repository import Repository
 
-MOST_FILES = 400
-MOST_NAMES = 14
-MOST_MEMBERS = 10
-MOST_FUNCTIONS = 10
-MOST_TESTS = 120
+MAX_FILES = 400
+MAX_NAMES = 14
+MAX_MEMBERS = 10
+MAX_FUNCTIONS = 10
+MAX_TESTS = 120
 NOTABLE_COMPLEXITY = 5  # cyclomatic complexity from which a function is listed
 
 
@@ -67,7 +67,7 @@ class MapView(NamedTuple):
 
 def build_map_view(facts: LivingFacts) -> MapView:
     repository = facts.repository
-    shown = list(repository.code)[:MOST_FILES]
+    shown = list(repository.code)[:MAX_FILES]
     tests = [SuiteRow(path, file.tests, file.lines) for path, file in repository.tests.items() if file.tests]
     return MapView(
         languages=repository.languages,
@@ -75,8 +75,8 @@ def build_map_view(facts: LivingFacts) -> MapView:
         directories=list_directories(repository, shown),
         more_files=len(repository.code) - len(shown),
         functions=list_complex_functions(repository),
-        tests=tuple(tests[:MOST_TESTS]),
-        more_tests=max(0, len(tests) - MOST_TESTS),
+        tests=tuple(tests[:MAX_TESTS]),
+        more_tests=max(0, len(tests) - MAX_TESTS),
         unparsed=tuple(path for path, file in repository.code.items() if not file.parsed),
         unread=repository.unread,
         foreign=repository.foreign,
@@ -98,8 +98,8 @@ def build_file_row(name: str, file: SourceFile) -> FileRow:
         about=file.about,
         lines=file.lines,
         complexity=format_complexity(file),
-        names=names[:MOST_NAMES],
-        more=max(0, len(names) - MOST_NAMES),
+        names=names[:MAX_NAMES],
+        more=max(0, len(names) - MAX_NAMES),
     )
 
 
@@ -122,8 +122,8 @@ def list_public_names(file: SourceFile) -> tuple[NameEntry, ...]:
     for symbol in tops:
         own = members.get(symbol.name, [])
         call = "()" if symbol.kind == "function" else ""
-        rest = max(0, len(own) - MOST_MEMBERS)
-        found.append(NameEntry(f"{symbol.name}{call}", tuple(own[:MOST_MEMBERS]), rest))
+        rest = max(0, len(own) - MAX_MEMBERS)
+        found.append(NameEntry(f"{symbol.name}{call}", tuple(own[:MAX_MEMBERS]), rest))
     return tuple(found)
 
 
@@ -135,4 +135,4 @@ def list_complex_functions(repository: Repository) -> tuple[FunctionRow, ...]:
         if each.complexity >= NOTABLE_COMPLEXITY
     ]
     found.sort(key=lambda row: (-row.complexity, -row.length, row.path, row.line))
-    return tuple(found[:MOST_FUNCTIONS])
+    return tuple(found[:MAX_FUNCTIONS])

@@ -10,8 +10,8 @@ from prd2pr.livingdocs.history import LivingFacts, StoryHistory
 from prd2pr.livingdocs.text import first_sentences
 from prd2pr.memory.lessons import MAX_DECISION_LENGTH
 
-MOST_STORIES = 200
-LONGEST_CONTEXT = 600
+MAX_STORIES = 200
+MAX_CONTEXT = 600
 
 
 class DecisionRow(NamedTuple):
@@ -54,8 +54,8 @@ def build_decisions_view(facts: LivingFacts) -> DecisionsView:
     ordered = sorted((each for each in found if each[1].rows), key=lambda each: each[1].story)
     ordered.sort(key=lambda each: each[0], reverse=True)
     return DecisionsView(
-        stories=tuple(each for _, each in ordered[:MOST_STORIES]),
-        more=max(0, len(ordered) - MOST_STORIES),
+        stories=tuple(each for _, each in ordered[:MAX_STORIES]),
+        more=max(0, len(ordered) - MAX_STORIES),
         assumptions=tuple(
             AssumptionGroup(worked.title, worked.backlog.assumptions)
             for worked in facts.prds
@@ -78,7 +78,7 @@ def list_story_decisions(done: StoryHistory, remembered: list[DecisionRecord]) -
         done.history.title,
         done.history.prd.path,
         done.started_at[:10],
-        first_sentences(done.story.description.strip() or (design.summary if design else ""), LONGEST_CONTEXT),
+        first_sentences(done.story.description.strip() or (design.summary if design else ""), MAX_CONTEXT),
         tuple(DecisionRow(f"{done.id}.{number}", text, why) for number, (text, why) in enumerate(rows, 1)),
     )
 

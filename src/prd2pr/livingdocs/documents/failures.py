@@ -13,8 +13,8 @@ from prd2pr.livingdocs.text import first_sentences
 from prd2pr.memory.lessons import is_generated_lesson
 from prd2pr.verification.findings import FINDINGS
 
-MOST_FAILURES = 200
-MOST_ATTEMPTS = 20  # of one story
+MAX_FAILURES = 200
+MAX_ATTEMPTS = 20  # of one story
 
 
 class AttemptRow(NamedTuple):
@@ -65,8 +65,8 @@ def build_failures_view(facts: LivingFacts) -> FailuresView:
     counted = Counter(code for each in started for attempt in each.cycle.refused for code in attempt.codes)
     looked_back = [collect_lessons(lesson, facts.memory.failures) for lesson in reversed(facts.memory.lessons)]
     return FailuresView(
-        failures=tuple(failed[:MOST_FAILURES]),
-        more_failures=max(0, len(failed) - MOST_FAILURES),
+        failures=tuple(failed[:MAX_FAILURES]),
+        more_failures=max(0, len(failed) - MAX_FAILURES),
         codes=tuple(
             CodeRow(code, FINDINGS[code].title, FINDINGS[code].hint, counted[code])
             for code in sorted(counted, key=lambda code: (-counted[code], code))
@@ -96,10 +96,10 @@ def describe_failed_story(done: StoryHistory, failure: FailureRecord | None) -> 
     design = done.cycle.design
     rows = [
         AttemptRow(each.phase.value, each.attempt, each.codes, each.summary, describe_attempt_outcome(done, each.phase))
-        for each in refused[-MOST_ATTEMPTS:]
+        for each in refused[-MAX_ATTEMPTS:]
     ]
     tried = failure.approach if failure else design.summary if design else ""
-    more = max(0, len(refused) - MOST_ATTEMPTS)
+    more = max(0, len(refused) - MAX_ATTEMPTS)
     return FailedStory(done.id, done.title, first_sentences(tried), tuple(rows), more, done.cycle.blocked, lesson)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from prd2pr.domain.wording import count, escape_invisible
 
-MOST_LINES = 150
+MAX_LINES = 150
 
 
 @dataclass
@@ -20,7 +20,7 @@ class _Directory:
         return len(self.files) + sum(each.size for each in self.directories.values())
 
 
-def draw_file_tree(paths: Sequence[str], most: int = MOST_LINES) -> tuple[str, ...]:
+def draw_file_tree(paths: Sequence[str], most: int = MAX_LINES) -> tuple[str, ...]:
     """Draw the whole tree if it fits; otherwise directories only, as many levels as fit, with file counts."""
     root = _Directory()
     for path in paths:

@@ -12,8 +12,8 @@ from prd2pr.livingdocs.readers.python_risks import is_secret_name
 from prd2pr.livingdocs.readers.settings import HostingPlatform
 from prd2pr.livingdocs.repository import Repository
 
-MOST_ROWS = 150
-MOST_PLACES = 4
+MAX_ROWS = 150
+MAX_PLACES = 4
 
 
 class EnvironmentVariable(NamedTuple):
@@ -58,12 +58,12 @@ def build_infrastructure_view(facts: LivingFacts) -> InfrastructureView:
         images=settings.images,
         services=settings.services,
         service_chart=draw_flowchart(names, edges) if edges else Flowchart(),
-        resources=tuple(resources[:MOST_ROWS]),
-        more_resources=max(0, len(resources) - MOST_ROWS),
+        resources=tuple(resources[:MAX_ROWS]),
+        more_resources=max(0, len(resources) - MAX_ROWS),
         processes=settings.processes,
         platforms=settings.platforms,
-        variables=variables[:MOST_ROWS],
-        more_variables=max(0, len(variables) - MOST_ROWS),
+        variables=variables[:MAX_ROWS],
+        more_variables=max(0, len(variables) - MAX_ROWS),
         languages=repository.languages,
     )
 
@@ -85,8 +85,8 @@ def list_environment_variables(repository: Repository) -> tuple[EnvironmentVaria
                 any(required for _, _, required, _ in reads[name]),
                 secret,
                 "" if secret else default,
-                tuple(places[:MOST_PLACES]),
-                max(0, len(places) - MOST_PLACES),
+                tuple(places[:MAX_PLACES]),
+                max(0, len(places) - MAX_PLACES),
             )
         )
     return tuple(found)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from prd2pr.livingdocs.history import LivingFacts
 
-MOST_PLACES = 5
+MAX_PLACES = 5
 
 
 class PatternView(NamedTuple):
@@ -40,7 +40,7 @@ def build_patterns_view(facts: LivingFacts) -> PatternsView:
     views = []
     for pattern in facts.memory.patterns:
         places = uses.get(pattern.id, {})
-        weak = sorted((round(value), path) for path, value in places.items() if value < 100)[:MOST_PLACES]
+        weak = sorted((round(value), path) for path, value in places.items() if value < 100)[:MAX_PLACES]
         views.append(
             PatternView(
                 pattern.id,

@@ -9,7 +9,7 @@ from prd2pr.livingdocs.readers.containers import InfraResource
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.repository import Repository
 
-MOST_ROWS = 300
+MAX_ROWS = 300
 _HEALTH = frozenset(
     {"health", "healthz", "livez", "readyz", "live", "ready", "liveness", "readiness", "ping", "heartbeat", "up"}
 )
@@ -54,15 +54,15 @@ def build_routing_view(facts: LivingFacts) -> RoutingView:
     routes, commands = list_route_rows(repository), list_command_rows(repository)
     resources = repository.settings.resources
     return RoutingView(
-        routes=routes[:MOST_ROWS],
-        more_routes=max(0, len(routes) - MOST_ROWS),
+        routes=routes[:MAX_ROWS],
+        more_routes=max(0, len(routes) - MAX_ROWS),
         outer=tuple(each for each in resources if each.kind == "nginx" or each.routes),
         programs=tuple(
             ProgramRow(script.name, script.does, manifest.path)
             for manifest, script in list_programs(repository.settings.manifests)
         ),
-        commands=commands[:MOST_ROWS],
-        more_commands=max(0, len(commands) - MOST_ROWS),
+        commands=commands[:MAX_ROWS],
+        more_commands=max(0, len(commands) - MAX_ROWS),
     )
 
 

@@ -13,7 +13,7 @@ from prd2pr.livingdocs.readers.containers import ProcessEntry
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.repository import Repository
 
-MOST_ERRORS = 80
+MAX_ERRORS = 80
 
 
 class RunbookStep(NamedTuple):
@@ -71,8 +71,8 @@ def build_runbook_view(facts: LivingFacts) -> RunbookView:
             *((image.path, image.health) for image in settings.images if image.health),
             *((service.path, service.health) for service in settings.services if service.health),
         ),
-        errors=tuple(errors[:MOST_ERRORS]),
-        more_errors=max(0, len(errors) - MOST_ERRORS),
+        errors=tuple(errors[:MAX_ERRORS]),
+        more_errors=max(0, len(errors) - MAX_ERRORS),
         has_state=bool(facts.prds),
     )
 

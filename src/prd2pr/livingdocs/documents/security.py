@@ -10,7 +10,7 @@ from prd2pr.livingdocs.history import LivingFacts, SecurityNote
 from prd2pr.livingdocs.readers.manifests import Manifest
 from prd2pr.livingdocs.readers.python_risks import is_secret_name
 
-MOST_PLACES = 150
+MAX_PLACES = 150
 _POLICIES = (".github/security.md", "security.md")  # in GitHub's search order
 _SECRET_FILE = re.compile(
     r"(?:^\.env(?:\..+)?|.*\.(?:pem|key|p12|pfx|jks|keystore)|id_(?:rsa|dsa|ed25519|ecdsa)|\.netrc|\.pgpass)"
@@ -56,8 +56,8 @@ def build_security_view(facts: LivingFacts) -> SecurityView:
         says_how="report" in facts.by_people.get("SECURITY", "").lower(),
         notes=tuple(sorted(notes, key=lambda note: _SEVERITY_ORDER.get(note.severity.lower(), 9))),
         reviewed=any(worked.reviewed for worked in facts.prds),
-        places=tuple(places[:MOST_PLACES]),
-        more_places=max(0, len(places) - MOST_PLACES),
+        places=tuple(places[:MAX_PLACES]),
+        more_places=max(0, len(places) - MAX_PLACES),
         looked_at=len(repository.python),
         secret_files=tuple(
             path for path in repository.paths if has_secret_file_name(path) and not repository.is_test(path)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prd2pr.domain.records import Status
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.history import LivingFacts, PrdHistory, StoryHistory
-from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.models import RequirementRow, TracedTest, TraceRow
 from prd2pr.views.pull_request.page import select_shown_stories
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
@@ -70,9 +70,9 @@ def build_trace_view(facts: LivingFacts) -> TraceView:
 
 def trace_prd(worked: PrdHistory) -> TracedPrd:
     """Trace one PRD. Commits are named by step: a commit cannot contain its own SHA, and a rebase changes it."""
-    facts = BranchFacts(worked.prd, worked.backlog, Status(), worked.cycles, worked.proofs, {})
+    facts = PrdFacts(worked.prd, worked.backlog, Status(), worked.cycles, worked.proofs, {})
     near = select_shown_stories(facts)
-    shown = BranchFacts(worked.prd, near, Status(), worked.cycles, worked.proofs, {})
+    shown = PrdFacts(worked.prd, near, Status(), worked.cycles, worked.proofs, {})
     requirements = build_requirement_rows(facts)
     return TracedPrd(
         worked.prd.id,

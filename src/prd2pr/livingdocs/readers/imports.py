@@ -13,7 +13,7 @@ from prd2pr.livingdocs.readers.languages import PYTHON
 from prd2pr.livingdocs.readers.manifests import Manifest
 from prd2pr.livingdocs.readers.source_file import SourceFile
 
-MOST_NODES = 30
+MAX_NODES = 30
 _SCRIPT_ENDINGS = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs")
 # Modules that only some Python versions have, so that the documents do not depend on the running version.
 _STANDARD = sys.stdlib_module_names | {
@@ -125,7 +125,7 @@ def build_import_graphs(
         yield "Go", build_go_graph(by_language["Go"], manifests)
 
 
-def collapse_graph(graph: ImportGraph, most: int = MOST_NODES) -> CollapsedGraph:
+def collapse_graph(graph: ImportGraph, most: int = MAX_NODES) -> CollapsedGraph:
     """Merge nodes by name prefix until at most `most` remain, so that the diagram is readable."""
     if len(graph.nodes) <= most:
         return CollapsedGraph(graph)

@@ -15,8 +15,8 @@ from prd2pr.livingdocs.readers.languages import detect_file_language
 from prd2pr.livingdocs.readers.python_file import read_python_file
 from prd2pr.livingdocs.readers.source_file import EnvRead, HttpRoute, SourceFile, SourceSymbol
 
-LONGEST_LINE = 400  # longer lines are generated
-MOST_SYMBOLS = 200
+MAX_LINE = 400  # longer lines are generated
+MAX_SYMBOLS = 200
 _BRANCH = re.compile(
     r"\b(?:if|elif|elsif|unless|for|foreach|while|until|case|when|catch|rescue|guard)\b|&&|\|\||\?\?|\s\?\s"
 )
@@ -142,11 +142,11 @@ def read_source_file(path: str, text: str) -> SourceFile | None:
         return read_python_file(text)
     lines = text.splitlines()
     rules = compile_patterns(language)
-    short = [(number, line) for number, line in enumerate(lines, 1) if len(line) <= LONGEST_LINE]
+    short = [(number, line) for number, line in enumerate(lines, 1) if len(line) <= MAX_LINE]
     return SourceFile(
         language=language,
         lines=len(lines),
-        symbols=tuple(_find_symbols(short, rules))[:MOST_SYMBOLS],
+        symbols=tuple(_find_symbols(short, rules))[:MAX_SYMBOLS],
         imports=tuple(sorted({found["path"] for _, line in short for found in _find_all(rules.imports, line)})),
         env=tuple(
             EnvRead(found["name"], number, required=False)

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 LARGEST_YAML = 128 * 1024
-MOST_DOCUMENTS = 100
-MOST_BRACKETS = 2000
+MAX_DOCUMENTS = 100
+MAX_BRACKETS = 2000
 _NESTED_IN_A_LINE = re.compile(r"^[ \t]*(?:[-?:][ \t]+){40}", re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ for _tag in ("merge", "timestamp", "bool", "value"):  # `on:` is a key of workfl
 def is_safe_yaml(text: str) -> bool:
     """Whether the text is small and shallow enough: the C loader recurses on the machine's stack."""
     brackets = text.count("[") + text.count("{")
-    return len(text) <= LARGEST_YAML and brackets <= MOST_BRACKETS and not _NESTED_IN_A_LINE.search(text)
+    return len(text) <= LARGEST_YAML and brackets <= MAX_BRACKETS and not _NESTED_IN_A_LINE.search(text)
 
 
 def load_yaml_documents(text: str) -> list[Any]:
@@ -53,7 +53,7 @@ def load_yaml_documents(text: str) -> list[Any]:
         found = []
         for document in yaml.load_all(text, Loader=_Loader):
             found.append(document)
-            if len(found) >= MOST_DOCUMENTS:
+            if len(found) >= MAX_DOCUMENTS:
                 break
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError):
         return []

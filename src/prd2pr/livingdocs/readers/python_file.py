@@ -18,7 +18,7 @@ from prd2pr.livingdocs.readers.python_risks import find_env_reads, find_risks
 from prd2pr.livingdocs.readers.source_file import ErrorClass, SourceFile, SourceFunction, SourceSymbol
 
 _SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)")
-LONGEST_ABOUT = 200
+MAX_ABOUT = 200
 
 
 def read_python_file(text: str) -> SourceFile:
@@ -67,7 +67,7 @@ def first_docstring_sentence(node: ast.Module | ast.ClassDef | FunctionNode) -> 
     """Return the first sentence of the docstring."""
     first = clean_line((ast.get_docstring(node) or "").partition("\n\n")[0])
     found = _SENTENCE.match(first)
-    return clip(found[1] if found else first, LONGEST_ABOUT)
+    return clip(found[1] if found else first, MAX_ABOUT)
 
 
 def list_public_symbols(tree: ast.Module) -> Iterator[SourceSymbol]:

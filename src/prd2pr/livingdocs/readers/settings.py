@@ -32,7 +32,7 @@ from prd2pr.livingdocs.readers.pipelines import (
     read_pipeline,
 )
 
-MOST_YAML = 200  # most files read for Kubernetes objects
+MAX_YAML = 200  # most files read for Kubernetes objects
 _HOOKS_FILE = ".pre-commit-config.yaml"
 
 # Files by which a hosting service runs the project, by name.
@@ -91,7 +91,7 @@ def is_settings_file(path: str) -> bool:
 def read_project_settings(texts: Mapping[str, str], paths: tuple[str, ...]) -> ProjectSettings:
     """Read the settings. `texts`: the files for which `is_settings_file` is true; `paths`: all files."""
     known = sorted(texts)
-    clusters = [path for path in known if _is_cluster_file(path, texts[path])][:MOST_YAML]
+    clusters = [path for path in known if _is_cluster_file(path, texts[path])][:MAX_YAML]
     return ProjectSettings(
         manifests=tuple(
             filter(None, (read_manifest_file(path, texts[path]) for path in known if is_manifest_file(path)))

@@ -154,7 +154,7 @@ def make_log_columns(line: LogEntry) -> dict[str, Any]:
         "phase": phase if is_call else str(line.get("phase", "")),
         "action": kind,
         "input_summary": str(line.get("purpose", "")) if is_call else str(line.get("text", "")),
-        "output_summary": summarise_answer(line) if is_call else "",
+        "output_summary": summarize_answer(line) if is_call else "",
         "duration_ms": milliseconds if isinstance(milliseconds, int) else None,
         "success": int(bool(success)),
         "error_message": " ".join(map(str, codes)) if isinstance(codes, list) else str(line.get("error", "")),
@@ -162,7 +162,7 @@ def make_log_columns(line: LogEntry) -> dict[str, Any]:
     }
 
 
-def summarise_answer(line: LogEntry) -> str:
+def summarize_answer(line: LogEntry) -> str:
     counts = (line.get(name) for name in ("input_tokens", "cached_tokens", "output_tokens"))
     tokens = sum(count for count in counts if isinstance(count, int))
     return f"{line.get('stop', '')}, {tokens} tokens, {line.get('model', '')}"

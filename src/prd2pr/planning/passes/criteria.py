@@ -114,10 +114,10 @@ def _check_stories(stories: Sequence[StoryDraft], draft: CriteriaDraft) -> Itera
 
 def _check_counts(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem]:
     for key, criteria in collect_criteria(draft).items():
-        standing = known.get(key, ())
-        texts = [each.text for each in (*standing, *criteria)]
+        stated = known.get(key, ())
+        texts = [each.text for each in (*stated, *criteria)]
         if not MIN_CRITERIA <= len(texts) <= MAX_CRITERIA:
-            given = f", including {len(standing)} of the PRD" if standing else ""
+            given = f", including {len(stated)} of the PRD" if stated else ""
             yield PlanProblem(
                 "PLN108", f"{len(texts)} criteria{given}; {MIN_CRITERIA} to {MAX_CRITERIA} are allowed", key
             )
@@ -147,8 +147,8 @@ def flatten_criteria(criteria: Criteria) -> Iterator[StatedCriterion]:
 
 def build_contradiction_questions(prd: Prd, criteria: Criteria, titles: Mapping[str, str]) -> Iterator[OpenQuestion]:
     """Ask a person which of two contradicting criteria is valid; includes criteria of the PRD that no story has."""
-    standing = [each for each in prd.requirements if each.kind == "acceptance"]
-    by_prd = (StatedCriterion(each.id, clean_line(each.text), by_prd=True) for each in standing)
+    acceptance = [each for each in prd.requirements if each.kind == "acceptance"]
+    by_prd = (StatedCriterion(each.id, clean_line(each.text), by_prd=True) for each in acceptance)
     others = (each for each in flatten_criteria(criteria) if not each.by_prd)
     for one, other in find_contradicting_criteria([*by_prd, *others]):
         names = [each.where if each.by_prd else f"«{titles.get(each.where, each.where)}»" for each in (one, other)]

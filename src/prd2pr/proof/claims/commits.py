@@ -283,7 +283,7 @@ def check_dependencies(claim: StepClaim) -> Iterator[Finding]:
 def check_state_changes(claim: StepClaim) -> Iterator[Finding]:
     """Check that a step writes only its own records of the state."""
     yield from check_state_files(claim)
-    yield from check_pictures(claim)
+    yield from check_screenshots(claim)
     if claim.step.phase is not Phase.PLAN:
         if strip_progress(claim.parent.backlog) != strip_progress(claim.state.backlog):
             yield make_claim_error("VER106", "a phase may not change the plan", claim.state.paths.backlog)
@@ -294,7 +294,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     paths, git = claim.state.paths, claim.state.store.git
     own = {claim.evidence_path, paths.cycle(claim.step.story), paths.status, paths.backlog, paths.progress, ATTRIBUTES}
     own |= {paths.circuits}
-    pictures = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
+    screenshots = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | ({PROJECT} if claim.parent.read_bytes(PROJECT) is None else set())
     roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
@@ -312,23 +312,23 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
         if is_role_or_memory_file(claim, path):
             yield from check_kept_file(claim, change)
             continue
-        if path in pictures and change.new_mode == "100644":
-            continue  # check_pictures compares them with the evidence
+        if path in screenshots and change.new_mode == "100644":
+            continue  # check_screenshots compares them with the evidence
         if change.new_mode != "100644" or not any(path.startswith(r) and path.endswith(e) for r, e in roots.items()):
             yield make_claim_error("VER106", "this step may not change this state file", path)
 
 
-def check_pictures(claim: StepClaim) -> Iterator[Finding]:
+def check_screenshots(claim: StepClaim) -> Iterator[Finding]:
     """Check the screenshots: only with INTEGRATED, at their paths, with the digests in the evidence."""
     named = claim.proof.evidence.pages if claim.proof else ()
     if named and claim.step.phase is not Phase.INTEGRATED:
         yield make_claim_error("VER106", "only a finished story may have screenshots", claim.evidence_path)
-    for number, picture in enumerate(named, start=1):
-        data = claim.state.read_bytes(picture.file)
-        if picture.file != claim.state.paths.page(claim.step.story, number):
-            yield make_claim_error("VER106", "a screenshot may not be stored at this path", picture.file)
-        elif data is None or compute_image_digest(data) != picture.digest:
-            yield make_claim_error("VER101", "the screenshot differs from the digest in the evidence", picture.file)
+    for number, screenshot in enumerate(named, start=1):
+        data = claim.state.read_bytes(screenshot.file)
+        if screenshot.file != claim.state.paths.page(claim.step.story, number):
+            yield make_claim_error("VER106", "a screenshot may not be stored at this path", screenshot.file)
+        elif data is None or compute_image_digest(data) != screenshot.digest:
+            yield make_claim_error("VER101", "the screenshot differs from the digest in the evidence", screenshot.file)
 
 
 def check_status(claim: StepClaim) -> Iterator[Finding]:

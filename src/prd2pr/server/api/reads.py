@@ -51,8 +51,6 @@ OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The id fro
 T = TypeVar("T")
 SortKey = tuple[str, ...]  # the position of an item in the order
 
-LONGEST_CURSOR = 1000
-
 
 LOG = logging.getLogger("prd2pr.server.health")
 

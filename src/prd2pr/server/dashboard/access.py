@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -48,16 +48,6 @@ def allow_none(_: str) -> bool:
 
 
 PUBLIC_VISITOR = Visitor("everybody", allow_all, allow_none, sees_all=True)
-
-
-@dataclass(frozen=True)
-class PublicAccess:
-    """Access for everybody to read and for nobody to give orders: for the demo on a local machine."""
-
-    guest: Visitor | None = field(default=PUBLIC_VISITOR)
-
-    def visitor(self, _: str) -> Visitor | None:
-        return None
 
 
 def make_csrf_token(token: str) -> str:

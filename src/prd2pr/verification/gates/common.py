@@ -12,7 +12,7 @@ from prd2pr.domain.stack_policy import describe_unchecked
 from prd2pr.domain.write_policy import OPEN_SCOPE, is_in_open_scope
 
 LINK_MODES = frozenset({"120000", "160000"})
-_MOST_SHOWN = 8  # of one kind; the rest is counted
+_MAX_SHOWN = 8  # of one kind; the rest is counted
 
 
 @dataclass(frozen=True)
@@ -219,10 +219,10 @@ def check_no_regressions(evidence: Evidence, regressed: str, fewer: str) -> Iter
     for test in comparison.unsteady:
         yield make_test_finding("RUN108", test, "flaky before this step too; not counted as a regression")
     vanished = [test for test in comparison.vanished if test not in own]
-    for test in vanished[:_MOST_SHOWN]:
+    for test in vanished[:_MAX_SHOWN]:
         yield make_test_finding(fewer, test, "passed before and is no longer run")
-    if len(vanished) > _MOST_SHOWN:
-        yield make_finding(fewer, f"{len(vanished) - _MOST_SHOWN} more tests passed before and are no longer run")
+    if len(vanished) > _MAX_SHOWN:
+        yield make_finding(fewer, f"{len(vanished) - _MAX_SHOWN} more tests passed before and are no longer run")
     before, after = comparison.collected_before, comparison.collected_after
     if after < before and not vanished:
         yield make_finding(fewer, f"{before} tests were collected before, {after} now")

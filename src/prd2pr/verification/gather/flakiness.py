@@ -9,7 +9,7 @@ from prd2pr.domain.evidence import Comparison
 from prd2pr.languages.test_runner import RunRequest, TestRunner
 
 TRIES = 8  # a test that fails half the time looks broken only once in 256
-MOST_SUSPECTS = 20  # if more tests fail, the step is to blame
+MAX_SUSPECTS = 20  # if more tests fail, the step is to blame
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -23,7 +23,7 @@ def exclude_flaky_tests(
     restore: Mapping[str, str] = NO_FILES,
 ) -> Comparison:
     """Move suspects that can pass at head and can fail at base from `regressed` to `unsteady`."""
-    if not suspects or len(suspects) > MOST_SUSPECTS:
+    if not suspects or len(suspects) > MAX_SUSPECTS:
         return comparison
     passing = _find_tests_ending(runner, head, suspects, "passed", restore)
     unsteady = _find_tests_ending(runner, base, tuple(sorted(passing)), "failed") if passing else frozenset()

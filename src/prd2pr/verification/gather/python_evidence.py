@@ -79,7 +79,7 @@ from prd2pr.verification.story_tests import (
 )
 
 REFERENCE_SECONDS = 15.0  # total run time of the reference tests
-MOST_REFERENCE_TESTS = 2000
+MAX_REFERENCE_TESTS = 2000
 
 
 def read_pytest_project(codebase: Codebase) -> PytestProject:
@@ -391,7 +391,7 @@ def choose_reference_tests(pair: TreePair, story: Iterable[str], base: RunReport
     ]
     names = [get_module_name(change.path) for change in pair.changes if change.kind is PathKind.SOURCE]
     return select_differential_tests(
-        story, passing, pair.base.test_texts, names, seconds=REFERENCE_SECONDS, most=MOST_REFERENCE_TESTS
+        story, passing, pair.base.test_texts, names, seconds=REFERENCE_SECONDS, most=MAX_REFERENCE_TESTS
     )
 
 

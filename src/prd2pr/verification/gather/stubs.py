@@ -23,8 +23,8 @@ from prd2pr.languages.test_runner import OTHER_SEED, RunRequest, TestRunner
 from prd2pr.verification.codebase import TreePair
 from prd2pr.verification.gates.failure_reason import explain_foreign_module
 
-MOST_SECONDS = 5.0  # run time of the new tests; each runs up to a dozen times here
-MOST_TESTS = 400
+MAX_SECONDS = 5.0  # run time of the new tests; each runs up to a dozen times here
+MAX_TESTS = 400
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def start_stub_runs(
     It returns nothing if the tests are too many or too slow. `planned`: names in the design.
     """
     wanted = [result for result in head.results if result.id in set(fresh) and _is_missing_symbol(result.failure)]
-    if not wanted or len(wanted) > MOST_TESTS or sum(result.seconds for result in wanted) > MOST_SECONDS:
+    if not wanted or len(wanted) > MAX_TESTS or sum(result.seconds for result in wanted) > MAX_SECONDS:
         return tuple
     missing = tuple(result.failure.missing for result in wanted if result.failure)
     own = pair.head.top_level | {name.partition(".")[0] for name in (*missing, *planned)}

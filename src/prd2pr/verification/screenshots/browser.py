@@ -83,10 +83,10 @@ def take_screenshot(request: dict[str, Any], url: str, file: str) -> str:
         return f"the browser cannot be started: {error}"
     tail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
     try:
-        with Path(file).open("rb") as picture:
-            return "" if picture.read(8) == b"\x89PNG\r\n\x1a\n" else "the browser wrote no picture"
+        with Path(file).open("rb") as screenshot:
+            return "" if screenshot.read(8) == b"\x89PNG\r\n\x1a\n" else "the browser wrote no screenshot"
     except OSError:
-        return f"the browser wrote no picture (status {done.returncode}{': ' if tail else ''}{''.join(tail)})"
+        return f"the browser wrote no screenshot (status {done.returncode}{': ' if tail else ''}{''.join(tail)})"
 
 
 if __name__ == "__main__":

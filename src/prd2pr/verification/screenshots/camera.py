@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prd2pr.domain.wording import clean_line, clip
-from prd2pr.languages.python.runner.prewarmed import SYSTEM_PATH
+from prd2pr.languages.python.runner.prewarmed_process import SYSTEM_PATH
 from prd2pr.sandbox.child_process import PipeEnds
 from prd2pr.sandbox.cleanup import remove_tree
 from prd2pr.sandbox.detection import (
@@ -29,7 +29,7 @@ from prd2pr.sandbox.detection import (
 )
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.state.screenshots import MAX_IMAGE_BYTES, find_image_problem
-from prd2pr.verification.screenshots.pages import PageRequest, Pictures
+from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
 
 Export = Callable[[str, Path, Mapping[str, str]], None]
 
@@ -38,7 +38,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 SIZE = (1280, 800)
 SHOT_SECONDS = 60
 SETTLE_MS = 3000  # of the page's virtual time, for late loading
-LONGEST_NOTE = 300
+MAX_NOTE = 300
 
 
 class SandboxCamera:
@@ -49,20 +49,20 @@ class SandboxCamera:
         self._python = python
         self._sandboxed = sandboxed
 
-    def take(self, request: PageRequest) -> Pictures:
+    def take(self, request: PageRequest) -> Screenshots:
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         if browser is None:
-            return Pictures(note="no screenshot: Chromium or Chrome is not installed on this machine")
+            return Screenshots(note="no screenshot: Chromium or Chrome is not installed on this machine")
         sandbox = find_sandbox(self._python) if self._sandboxed else NO_SANDBOX
         if self._sandboxed and sandbox.privilege is None:
-            return Pictures(note="no screenshot: the page runs only in a sandbox, and none is available here")
+            return Screenshots(note="no screenshot: the page runs only in a sandbox, and none is available here")
         run = Path(tempfile.mkdtemp(prefix="prd2pr-page-")).resolve()
         try:
             return self._take_in(run, request, browser, sandbox)
         finally:
             remove_tree(run)
 
-    def _take_in(self, run: Path, request: PageRequest, browser: str, sandbox: Sandbox) -> Pictures:
+    def _take_in(self, run: Path, request: PageRequest, browser: str, sandbox: Sandbox) -> Screenshots:
         run.chmod(0o755)
         checkout, home, out = run / "checkout", run / "home", run / "out"
         self._export(request.code_tree, checkout, {})
@@ -86,7 +86,7 @@ class SandboxCamera:
         }
         seconds = request.ready_seconds + SHOT_SECONDS * len(request.paths)
         problem = self._run_browser(json.dumps(job), seconds, places, sandbox, user)
-        return collect_pictures(out, request.paths, problem)
+        return collect_screenshots(out, request.paths, problem)
 
     def _run_browser(self, job: str, seconds: int, places: SandboxPaths, sandbox: Sandbox, user: int) -> str:
         """Run the browser program with this job; return what went wrong, or an empty string."""
@@ -120,7 +120,7 @@ class SandboxCamera:
         return f"it took longer than {seconds} s" if late else answer or child.complaint
 
 
-def collect_pictures(out: Path, paths: tuple[str, ...], failure: str) -> Pictures:
+def collect_screenshots(out: Path, paths: tuple[str, ...], failure: str) -> Screenshots:
     """Read the screenshots that were written; the note says which are missing and why."""
     taken, notes = [], [failure] if failure else []
     for number, path in enumerate(paths, start=1):
@@ -132,8 +132,8 @@ def collect_pictures(out: Path, paths: tuple[str, ...], failure: str) -> Picture
             taken.append((path, data))
         elif not failure:
             notes.append(f"{path}: no screenshot was written")
-    note = clip(clean_line("; ".join(notes)), LONGEST_NOTE)
-    return Pictures(tuple(taken), f"some screenshots are missing: {note}" if note else "")
+    note = clip(clean_line("; ".join(notes)), MAX_NOTE)
+    return Screenshots(tuple(taken), f"some screenshots are missing: {note}" if note else "")
 
 
 def read_regular_file(file: Path) -> bytes | None:

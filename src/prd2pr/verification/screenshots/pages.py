@@ -18,10 +18,10 @@ class PageRequest:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Screenshots:
     taken: tuple[tuple[str, bytes], ...] = ()  # path of the page, PNG
     note: str = ""  # why not all of them could be taken
 
 
 class Camera(Protocol):
-    def take(self, request: PageRequest) -> Pictures: ...
+    def take(self, request: PageRequest) -> Screenshots: ...

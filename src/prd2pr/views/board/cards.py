@@ -7,7 +7,7 @@ from prd2pr.domain.wording import clean_line, clip
 from prd2pr.views.board.models import Column, ColumnCount, StoryCard, sum_column_counts
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.pull_request.board import build_story_row, find_open_phase
-from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_STANDINGS, WAITING, BranchFacts
+from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, WAITING, PrdFacts
 from prd2pr.views.pull_request.models import BOARD_PHASES
 
 # States after the GREEN gate.
@@ -46,18 +46,18 @@ def build_card(source: PrdSource, story: Story) -> StoryCard:
     )
 
 
-def choose_column(facts: BranchFacts, story: Story) -> Column:
-    standing = facts.standing(story)
-    if standing is BLOCKED:
+def choose_column(facts: PrdFacts, story: Story) -> Column:
+    progress = facts.progress(story)
+    if progress is BLOCKED:
         return Column.BLOCKED
-    if standing in SETTLED_STANDINGS:
+    if progress in SETTLED_PROGRESS:
         return Column.COMPLETE
-    if standing is WAITING or (standing is PAUSED and not facts.steps(story.id)):
+    if progress is WAITING or (progress is PAUSED and not facts.steps(story.id)):
         return Column.PENDING
     return Column.PASSING if is_story_passing(facts, story) else Column.IN_PROGRESS
 
 
-def is_story_passing(facts: BranchFacts, story: Story) -> bool:
+def is_story_passing(facts: PrdFacts, story: Story) -> bool:
     """Whether GREEN is proved and no later run saw one of the story's tests fail."""
     cycle = facts.cycles.get(story.id)
     if cycle is None or cycle.state not in STATES_AFTER_GREEN or story.kind in UNTESTED_KINDS:
@@ -66,17 +66,17 @@ def is_story_passing(facts: BranchFacts, story: Story) -> bool:
     return bool(tests) and all(test.outcome == "passes" for test in tests)
 
 
-def find_shown_phase(facts: BranchFacts, story: Story) -> str:
+def find_shown_phase(facts: PrdFacts, story: Story) -> str:
     """Return the next phase; for a settled story the last one; empty if nothing was started."""
-    passed = [step.phase for step in facts.standing_steps(story.id) if step.phase in BOARD_PHASES]
+    passed = [step.phase for step in facts.effective_steps(story.id) if step.phase in BOARD_PHASES]
     cycle = facts.cycles.get(story.id)
     if not passed and not (cycle and cycle.refused):
         return ""
-    due = None if facts.standing(story) in SETTLED_STANDINGS else find_open_phase(facts, story)
-    return due.value if due else passed[-1].value if passed else ""
+    open_phase = None if facts.progress(story) in SETTLED_PROGRESS else find_open_phase(facts, story)
+    return open_phase.value if open_phase else passed[-1].value if passed else ""
 
 
-def count_attempts(facts: BranchFacts, story: Story, cycle: Cycle | None) -> int:
+def count_attempts(facts: PrdFacts, story: Story, cycle: Cycle | None) -> int:
     """Count attempts: steps count those of passed phases, refused attempts the others."""
     if cycle is None:
         return 0

@@ -13,7 +13,7 @@ from prd2pr.views.board.costs import parse_day
 from prd2pr.views.board.models import CodeMeasure, ColumnCount, DayCount, MetricsView, PhaseMeasure, sum_column_counts
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
-from prd2pr.views.pull_request.facts import PROVEN, BranchFacts
+from prd2pr.views.pull_request.facts import PROVEN, PrdFacts
 from prd2pr.views.pull_request.models import BOARD_PHASES
 
 
@@ -24,7 +24,7 @@ def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> M
     mutations = [mutation for story in stories if (mutation := find_mutation_result(facts, story)) is not None]
     return MetricsView(
         stories=len(stories),
-        proven=sum(facts.standing(story) is PROVEN for story in stories),
+        proven=sum(facts.progress(story) is PROVEN for story in stories),
         counts=counts,
         tests=sum(test.outcome == "passes" for test in tests),
         tests_in_all=len(tests),
@@ -62,25 +62,25 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
     )
 
 
-def find_mutation_result(facts: BranchFacts, story: Story) -> MutationResult | None:
+def find_mutation_result(facts: PrdFacts, story: Story) -> MutationResult | None:
     """Return the mutation result of the last step that measured it."""
     steps = (facts.last_step(story.id, phase) for phase in (Phase.REFACTOR, Phase.GREEN))
     proofs = (facts.proof(story.id, step) for step in steps if step)
     return next((mutation for proof in proofs if proof and (mutation := proof.evidence.bite) and mutation.judged), None)
 
 
-def find_settled_day(facts: BranchFacts, story: Story) -> str:
+def find_settled_day(facts: PrdFacts, story: Story) -> str:
     return parse_day(find_settled_time(story, facts.cycles.get(story.id)) or "")
 
 
-def iter_refused_attempts(facts: BranchFacts) -> Iterable[RefusedAttempt]:
+def iter_refused_attempts(facts: PrdFacts) -> Iterable[RefusedAttempt]:
     """Yield the attempts that gates refused; commits of people do not count."""
     for story in facts.backlog.stories:
         cycle = facts.cycles.get(story.id)
         yield from (each for each in (cycle.refused if cycle else ()) if each.attempt > 0)
 
 
-def measure_phase(facts: BranchFacts, phase: Phase) -> PhaseMeasure:
+def measure_phase(facts: PrdFacts, phase: Phase) -> PhaseMeasure:
     steps = [step for _, step in facts.all_steps() if step.phase is phase]
     return PhaseMeasure(
         phase.value,

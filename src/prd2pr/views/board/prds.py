@@ -52,7 +52,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
         next=source.summary.next,
         counts=counts,
         stories=len(facts.backlog.stories),
-        proven=sum(facts.standing(story) is PROVEN for story in facts.backlog.stories),
+        proven=sum(facts.progress(story) is PROVEN for story in facts.backlog.stories),
         spend=sum((step.spend for step in steps), planning.spend),
         seconds=planning.seconds + sum(step.seconds for step in steps),
         model=clean_line(source.runs[-1].model) if source.runs else "",

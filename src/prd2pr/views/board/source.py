@@ -15,7 +15,7 @@ from prd2pr.domain.records import RunRecord, Sprint
 from prd2pr.domain.role_record import RoleRecord
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.views.pull_request.commits import build_commit_rows
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.models import NO_LIMITS, CommitFacts, PlanningCost, SpendLimits
 from prd2pr.views.pull_request.page import NO_PLANNING
 from prd2pr.views.pull_request.state import BranchSummary
@@ -27,12 +27,12 @@ class PrdSource:
     branch: str
     head: str
     base: str
-    facts: BranchFacts
+    facts: PrdFacts
     runs: tuple[RunRecord, ...] = ()
     circuits: Circuits = field(default_factory=Circuits)
     planning: PlanningCost = NO_PLANNING
     limits: SpendLimits = NO_LIMITS
-    strangers: tuple[CommitFacts, ...] = ()  # commits by people: without a step
+    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits by people: without a step
     unjudged: int = 0  # of these, since the last step, those that change more than docs
     sprint: Sprint | None = None
     roles: tuple[RoleRecord, ...] = ()
@@ -40,7 +40,7 @@ class PrdSource:
 
     @cached_property
     def summary(self) -> BranchSummary:
-        commits = build_commit_rows(self.facts, self.strangers)
+        commits = build_commit_rows(self.facts, self.unclaimed_commits)
         unproven = sum(row.tone == "unproven" for row in commits)
         return BranchSummary(self.facts, self._outlook, self._ahead, self.branch, self.base, self.unjudged, unproven)
 

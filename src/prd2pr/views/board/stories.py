@@ -11,7 +11,7 @@ from prd2pr.views.board.models import FaultLabel, FaultView, NotebookStep, Story
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.mutation_text import format_mutation_score
 from prd2pr.views.pull_request.board import build_refusal_views
-from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.models import RefusedWriteView
 from prd2pr.views.pull_request.page import sanitize_refused_write
 from prd2pr.views.pull_request.steps import build_step_view
@@ -58,17 +58,17 @@ def build_story_view(source: PrdSource, story_id: str) -> StoryView | None:
     )
 
 
-def is_served_by(facts: BranchFacts, requirement: Requirement, story: Story) -> bool:
+def is_served_by(facts: PrdFacts, requirement: Requirement, story: Story) -> bool:
     return not find_covering_ids(facts, requirement).isdisjoint(story.requirements)
 
 
-def restrict_to_story(facts: BranchFacts, story: Story) -> BranchFacts:
+def restrict_to_story(facts: PrdFacts, story: Story) -> PrdFacts:
     """Return the facts with only this story in the plan."""
     backlog = facts.backlog.model_copy(update={"stories": (story,)})
-    return BranchFacts(facts.prd, backlog, facts.status, facts.cycles, facts.proofs, facts.commits, facts.files)
+    return PrdFacts(facts.prd, backlog, facts.status, facts.cycles, facts.proofs, facts.commits, facts.files)
 
 
-def build_notebook_step(facts: BranchFacts, story: Story, step: Step) -> NotebookStep:
+def build_notebook_step(facts: PrdFacts, story: Story, step: Step) -> NotebookStep:
     proof = facts.proof(story.id, step)
     mutation = proof.evidence.bite if proof else None
     view = build_step_view(facts, story.id, step)

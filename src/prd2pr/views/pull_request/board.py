@@ -18,7 +18,7 @@ from prd2pr.domain.records import (
 )
 from prd2pr.domain.wording import clean_line, clip, count, format_ordinal
 from prd2pr.views.mutation_text import format_mutation_score
-from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_STANDINGS, BranchFacts, StoryStanding, html_anchor
+from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, PrdFacts, StoryProgress, html_anchor
 from prd2pr.views.pull_request.models import BOARD_PHASES, NOT_MEASURED, Cell, RefusalView, StoryRow
 
 SKIPPED_BY = {Phase.DESIGN: DESIGN_SKIPPED, Phase.REFACTOR: REFACTORING_SKIPPED}
@@ -29,50 +29,50 @@ REFACTOR_NOTES = {
 }
 
 
-def build_story_rows(facts: BranchFacts) -> tuple[StoryRow, ...]:
+def build_story_rows(facts: PrdFacts) -> tuple[StoryRow, ...]:
     return tuple(build_story_row(facts, story) for story in facts.backlog.stories)
 
 
-def build_story_row(facts: BranchFacts, story: Story) -> StoryRow:
-    standing = facts.standing(story)
+def build_story_row(facts: PrdFacts, story: Story) -> StoryRow:
+    progress = facts.progress(story)
     cycle = facts.cycles.get(story.id)
     return StoryRow(
         id=clip(clean_line(story.id), 80),
         title=clip(clean_line(story.title), 120),
         kind=story.kind,
         anchor=html_anchor("story", story.id),
-        outcome=standing.word,
-        tone=standing.tone,
-        cells=build_cells(facts, story, standing),
+        outcome=progress.word,
+        tone=progress.tone,
+        cells=build_cells(facts, story, progress),
         tests=format_story_tests(facts, story.id),
         bite=format_story_mutation_score(facts, story),
         reason=clip(clean_line(cycle.blocked), 300) if cycle else "",
     )
 
 
-def build_cells(facts: BranchFacts, story: Story, standing: StoryStanding) -> tuple[Cell, ...]:
+def build_cells(facts: PrdFacts, story: Story, progress: StoryProgress) -> tuple[Cell, ...]:
     """Build the cells: passed phases, then what the first open phase waits for; the others are empty."""
-    open_phase = find_open_phase(facts, story) if standing not in SETTLED_STANDINGS else None
+    open_phase = find_open_phase(facts, story) if progress not in SETTLED_PROGRESS else None
     made = []
     for phase in BOARD_PHASES:
         step = facts.last_step(story.id, phase)
         if step:
             made.append(build_passed_cell(facts, story, step))
         elif phase is open_phase:
-            made.append(build_pending_cell(facts.cycles.get(story.id), phase, standing))
+            made.append(build_pending_cell(facts.cycles.get(story.id), phase, progress))
         else:
             made.append(build_omitted_cell(facts, story, phase))
     return tuple(made)
 
 
-def find_open_phase(facts: BranchFacts, story: Story) -> Phase | None:
+def find_open_phase(facts: PrdFacts, story: Story) -> Phase | None:
     """Return the phase that `next` would work on, paused or not."""
     cycle = facts.cycles.get(story.id)
     phase = find_next_phase(story, cycle.model_copy(update={"paused": False}) if cycle else None)
     return None if isinstance(phase, NoAction) else phase
 
 
-def list_skipped_phases(facts: BranchFacts, story: Story) -> frozenset[Phase]:
+def list_skipped_phases(facts: PrdFacts, story: Story) -> frozenset[Phase]:
     """List the phases that this story does not need."""
     cycle = facts.cycles.get(story.id)
     if story.kind in UNTESTED_KINDS:
@@ -80,7 +80,7 @@ def list_skipped_phases(facts: BranchFacts, story: Story) -> frozenset[Phase]:
     return frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR}) if cycle and cycle.pre_implemented else frozenset()
 
 
-def build_passed_cell(facts: BranchFacts, story: Story, step: Step) -> Cell:
+def build_passed_cell(facts: PrdFacts, story: Story, step: Step) -> Cell:
     sha = facts.sha(story.id, step)
     link = html_anchor("step", story.id, step.n)
     if facts.is_unproven(story.id, step):
@@ -92,19 +92,19 @@ def build_passed_cell(facts: BranchFacts, story: Story, step: Step) -> Cell:
     return Cell(sha[:7] or "done", detail, sha, link, "proven" if tested else "quiet")
 
 
-def is_unchanged(facts: BranchFacts, story: str, step: Step) -> bool:
+def is_unchanged(facts: PrdFacts, story: str, step: Step) -> bool:
     proof = facts.proof(story, step)
     return proof is not None and not proof.evidence.changes
 
 
-def build_pending_cell(cycle: Cycle | None, phase: Phase, standing: StoryStanding) -> Cell:
+def build_pending_cell(cycle: Cycle | None, phase: Phase, progress: StoryProgress) -> Cell:
     """Build the cell of an open phase, with its last refused attempt."""
     refused = [(n, attempt) for n, attempt in enumerate(cycle.refused, 1) if attempt.phase is phase] if cycle else []
     codes = clip(" ".join(clean_line(code) for code in refused[-1][1].codes), 60) if refused else ""
     link = html_anchor("refused", cycle.story, refused[-1][0]) if cycle and refused else ""
-    if standing is BLOCKED:
+    if progress is BLOCKED:
         return Cell("blocked", codes, anchor=link, tone="blocked")
-    if standing is PAUSED:
+    if progress is PAUSED:
         return Cell("paused", anchor=link, tone="waiting")
     if refused:
         tries = sum(attempt.attempt > 0 for _, attempt in refused)  # commits of people do not count
@@ -113,11 +113,11 @@ def build_pending_cell(cycle: Cycle | None, phase: Phase, standing: StoryStandin
     return Cell("waiting", tone="waiting")
 
 
-def build_omitted_cell(facts: BranchFacts, story: Story, phase: Phase) -> Cell:
+def build_omitted_cell(facts: PrdFacts, story: Story, phase: Phase) -> Cell:
     cycle = facts.cycles.get(story.id)
     if phase is Phase.REFACTOR and (note := find_refactor_note(facts, story.id)):
         return Cell(note)
-    if phase in SKIPPED_BY and any(step.note.startswith(SKIPPED_BY[phase]) for step in facts.standing_steps(story.id)):
+    if phase in SKIPPED_BY and any(step.note.startswith(SKIPPED_BY[phase]) for step in facts.effective_steps(story.id)):
         return Cell("left out")
     if phase not in list_skipped_phases(facts, story) or cycle is None:
         return Cell()
@@ -126,13 +126,13 @@ def build_omitted_cell(facts: BranchFacts, story: Story, phase: Phase) -> Cell:
     return Cell("already built" if phase is Phase.RED else "nothing to do")
 
 
-def find_refactor_note(facts: BranchFacts, story: str) -> str:
+def find_refactor_note(facts: PrdFacts, story: str) -> str:
     """Return the note about a refactoring without a commit, which the integration step records."""
     step = facts.last_step(story, Phase.INTEGRATED)
     return REFACTOR_NOTES.get(step.note, "") if step else ""
 
 
-def format_story_mutation_score(facts: BranchFacts, story: Story) -> str:
+def format_story_mutation_score(facts: PrdFacts, story: Story) -> str:
     """Return `12 of 13 mutants killed`, of the last step that measured it."""
     step = facts.last_step(story.id, Phase.GREEN)
     if step is None or story.kind in UNTESTED_KINDS:
@@ -144,7 +144,7 @@ def format_story_mutation_score(facts: BranchFacts, story: Story) -> str:
     return format_mutation_score(measured[0]) if measured else NOT_MEASURED
 
 
-def format_story_tests(facts: BranchFacts, story: str) -> str:
+def format_story_tests(facts: PrdFacts, story: str) -> str:
     """Return `9 of 9 pass`, counting test cases."""
     tests = facts.tests(story)
     if not tests:
@@ -159,7 +159,7 @@ def format_planned_failures(failing: int) -> str:
     return f"{failing} {'fails' if failing == 1 else 'fail'} as expected"
 
 
-def build_refusal_views(facts: BranchFacts) -> tuple[RefusalView, ...]:
+def build_refusal_views(facts: PrdFacts) -> tuple[RefusalView, ...]:
     return tuple(
         RefusalView(
             anchor=html_anchor("refused", story.id, number),

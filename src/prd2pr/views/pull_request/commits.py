@@ -6,18 +6,18 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import UNTESTED_KINDS, Step
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.verification.commit_check import BASE_HOLDS, JOINED
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey, html_anchor
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey, html_anchor
 from prd2pr.views.pull_request.models import CommitFacts, CommitRow, Tone
 
 
-def build_commit_rows(facts: BranchFacts, strangers: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
+def build_commit_rows(facts: PrdFacts, unclaimed_commits: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
     """Build one row for each commit, sorted by time, without commits of hidden stories, which are all proved."""
     rows = [
         build_step_commit_row(facts, key, commit)
         for key, commit in facts.commits.items()
         if key[0] not in facts.accounts
     ]
-    rows += [build_unclaimed_commit_row(commit, "no step: not made by prd2pr", "") for commit in strangers]
+    rows += [build_unclaimed_commit_row(commit, "no step: not made by prd2pr", "") for commit in unclaimed_commits]
     return tuple(sorted(rows, key=lambda row: row.at))
 
 
@@ -32,7 +32,7 @@ def build_unclaimed_commit_row(commit: CommitFacts, otherwise: str, link: str) -
     return build_commit_row(commit, otherwise, "unproven", link)
 
 
-def build_step_commit_row(facts: BranchFacts, key: StepKey, commit: CommitFacts) -> CommitRow:
+def build_step_commit_row(facts: PrdFacts, key: StepKey, commit: CommitFacts) -> CommitRow:
     story, number = key
     step = next((step for step in facts.steps(story) if step.n == number), None)
     if step is None:
@@ -49,7 +49,7 @@ def build_step_commit_row(facts: BranchFacts, key: StepKey, commit: CommitFacts)
     return build_commit_row(commit, f"{step.phase} proven", "proven", link)
 
 
-def is_code_change(facts: BranchFacts, story: str, step: Step) -> bool:
+def is_code_change(facts: PrdFacts, story: str, step: Step) -> bool:
     proof = facts.proof(story, step)
     return proof is None or proof.evidence.base_tree != proof.evidence.head_tree
 

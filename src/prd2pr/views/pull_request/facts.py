@@ -31,38 +31,38 @@ def html_anchor(*parts: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class StoryStanding:
+class StoryProgress:
     """The state of a story for people. The instances below are the only ones and are compared by identity."""
 
     word: str
     tone: Tone
 
 
-PROVEN = StoryStanding("proven", "proven")
-UNTESTED = StoryStanding("done without tests", "quiet")
-ALREADY_BUILT = StoryStanding("already built, verified", "proven")
-UNPROVEN = StoryStanding("done without proof", "unproven")
-SKIPPED = StoryStanding("skipped", "quiet")
-ABORTED = StoryStanding("aborted", "quiet")
-BLOCKED = StoryStanding("blocked", "blocked")
-PAUSED = StoryStanding("paused", "waiting")
-WORKING = StoryStanding("in progress", "working")
-WAITING = StoryStanding("waiting", "waiting")
+PROVEN = StoryProgress("proven", "proven")
+UNTESTED = StoryProgress("done without tests", "quiet")
+ALREADY_BUILT = StoryProgress("already built, verified", "proven")
+UNPROVEN = StoryProgress("done without proof", "unproven")
+SKIPPED = StoryProgress("skipped", "quiet")
+ABORTED = StoryProgress("aborted", "quiet")
+BLOCKED = StoryProgress("blocked", "blocked")
+PAUSED = StoryProgress("paused", "waiting")
+WORKING = StoryProgress("in progress", "working")
+WAITING = StoryProgress("waiting", "waiting")
 
-ACCOUNTED_STANDINGS = {
+ACCOUNTED_PROGRESS = {
     each.word: each for each in (PROVEN, UNTESTED, ALREADY_BUILT, SKIPPED)
 }  # proved, or in no need of proof
-SETTLED_STANDINGS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
+SETTLED_PROGRESS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
 
 
 @dataclass(frozen=True)
 class RequirementCoverage:
     stories: tuple[str, ...]
-    standings: Counter[StoryStanding]
+    progress_counts: Counter[StoryProgress]
 
 
 @dataclass(frozen=True)
-class BranchFacts:
+class PrdFacts:
     prd: Prd
     backlog: Backlog
     status: Status
@@ -92,13 +92,15 @@ class BranchFacts:
         """Return the stories that build one of these requirements; cached, because there may be thousands."""
         if names not in self._coverings:
             found = dict.fromkeys(story.id for name in sorted(names) for story in self.by_requirement.get(name, ()))
-            self._coverings[names] = RequirementCoverage(tuple(found), Counter(map(self.standings.__getitem__, found)))
+            self._coverings[names] = RequirementCoverage(
+                tuple(found), Counter(map(self.progress_by_story.__getitem__, found))
+            )
         return self._coverings[names]
 
-    def with_details(self, commits: Mapping[StepKey, CommitFacts], files: Mapping[str, bytes]) -> BranchFacts:
+    def with_details(self, commits: Mapping[StepKey, CommitFacts], files: Mapping[str, bytes]) -> PrdFacts:
         """Return a copy with the diffs of some commits and with screenshots; derived facts do not depend on them and
         are computed once for all story pages."""
-        _ = self.standings, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
+        _ = self.progress_by_story, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
         over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
         return copy_cached_properties(self, replace(self, commits=over, files=files))
 
@@ -116,12 +118,12 @@ class BranchFacts:
     def kind(self, story: str) -> str:
         return self.stories[story].kind if story in self.stories else ""
 
-    def standing_steps(self, story: str) -> tuple[Step, ...]:
+    def effective_steps(self, story: str) -> tuple[Step, ...]:
         """Return the story's steps without those that were undone."""
         return drop_undone_steps(self.steps(story))
 
     def last_step(self, story: str, phase: Phase) -> Step | None:
-        return next((step for step in reversed(self.standing_steps(story)) if step.phase is phase), None)
+        return next((step for step in reversed(self.effective_steps(story)) if step.phase is phase), None)
 
     def all_steps(self) -> Iterator[tuple[str, Step]]:
         for story in self.started_stories():
@@ -164,23 +166,23 @@ class BranchFacts:
         return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
 
     @cached_property
-    def _standings(self) -> dict[str, StoryStanding]:
+    def _progress_cache(self) -> dict[str, StoryProgress]:
         return {}
 
-    def standing(self, story: Story) -> StoryStanding:
+    def progress(self, story: Story) -> StoryProgress:
         """Return the state of a story; cached."""
-        if story.id not in self._standings:
-            self._standings[story.id] = self._standing(story)
-        return self._standings[story.id]
+        if story.id not in self._progress_cache:
+            self._progress_cache[story.id] = self._compute_progress(story)
+        return self._progress_cache[story.id]
 
     @cached_property
-    def standings(self) -> dict[str, StoryStanding]:
+    def progress_by_story(self) -> dict[str, StoryProgress]:
         """Return the state of all stories by id."""
-        return {story.id: self.standing(story) for story in self.backlog.stories}
+        return {story.id: self.progress(story) for story in self.backlog.stories}
 
-    def _standing(self, story: Story) -> StoryStanding:
+    def _compute_progress(self, story: Story) -> StoryProgress:
         if story.id in self.accounts:
-            return ACCOUNTED_STANDINGS[self.accounts[story.id].standing]
+            return ACCOUNTED_PROGRESS[self.accounts[story.id].progress]
         cycle = self.cycles.get(story.id)
         if story.status == "skipped":
             return SKIPPED
@@ -192,17 +194,17 @@ class BranchFacts:
             return self._finished(story, cycle)
         return self._unfinished(cycle)
 
-    def _unfinished(self, cycle: Cycle) -> StoryStanding:
+    def _unfinished(self, cycle: Cycle) -> StoryProgress:
         if cycle.state is CycleState.ABORTED:
             return ABORTED
         if cycle.paused:
             return PAUSED
         return WORKING if cycle.steps or cycle.refused else WAITING
 
-    def _finished(self, story: Story, cycle: Cycle) -> StoryStanding:
+    def _finished(self, story: Story, cycle: Cycle) -> StoryProgress:
         untested = story.kind in UNTESTED_KINDS
         needed = {Phase.INTEGRATED} if untested or cycle.pre_implemented else {Phase.RED, Phase.GREEN, Phase.INTEGRATED}
-        proved = {step.phase for step in self.standing_steps(story.id) if self.is_proved(story.id, step)}
+        proved = {step.phase for step in self.effective_steps(story.id) if self.is_proved(story.id, step)}
         if needed - proved or any(self.is_unproven(story.id, step) for step in cycle.steps):
             return UNPROVEN
         if untested:
@@ -217,7 +219,7 @@ class BranchFacts:
 
     def runs(self, story: str) -> Iterator[tuple[str, RunSummary]]:
         """Yield the test runs of valid steps with their times."""
-        for step in self.standing_steps(story):
+        for step in self.effective_steps(story):
             proof = self.proof(story, step)
             if proof and proof.evidence.head_run:
                 yield step.at, proof.evidence.head_run
@@ -228,7 +230,7 @@ class BranchFacts:
 
     def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
         """Return the latest test run of this story."""
-        for step in reversed(self.standing_steps(story)):
+        for step in reversed(self.effective_steps(story)):
             proof = self.proof(story, step)
             if proof and proof.evidence.head_run:
                 return step.phase, proof.evidence.head_run

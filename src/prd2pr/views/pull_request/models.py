@@ -14,7 +14,7 @@ from prd2pr.domain.costs.role_costs import RoleRow
 from prd2pr.domain.machines.next_action import NextAction
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.domain.remarks import RoleRemark
-from prd2pr.views.blocked import BlockedView
+from prd2pr.views.blocked_story import BlockedView
 from prd2pr.views.diff import FileDiff
 
 Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
@@ -279,7 +279,7 @@ class PullRequestView:
     replayed: bool
     figures: tuple[Figure, ...]
     next: NextStep
-    ahead: NextAction  # the action behind `next`
+    next_action: NextAction  # the action behind `next`
     check: str  # the command that verifies the branch
     built: tuple[str, ...]
     board: tuple[StoryRow, ...]

@@ -47,7 +47,7 @@ MAX_REASON = 400
 
 def build_next_step(view: ActionContext, found: NextAction) -> NextStep:
     if isinstance(found, PhaseAction):
-        return build_due_step(view, found)
+        return build_phase_step(view, found)
     if found.outcome == "done":
         return NextStep(f"{ALL_SETTLED} Review it and merge.")
     if found.outcome == "blocked" and not view.is_local:  # the reason is shown with the story
@@ -57,24 +57,24 @@ def build_next_step(view: ActionContext, found: NextAction) -> NextStep:
     return NextStep(f"{reason}{how}", helps.command)
 
 
-def build_remedy_step(rest: NoAction) -> NextStep:
+def build_remedy_step(stop: NoAction) -> NextStep:
     """Return a command to copy, or a sentence if no command helps."""
-    if not rest.next or rest.next.startswith(("/", "prd2pr ")):
-        return NextStep("", rest.next)
-    return NextStep(to_sentence(rest.next))
+    if not stop.next or stop.next.startswith(("/", "prd2pr ")):
+        return NextStep("", stop.next)
+    return NextStep(to_sentence(stop.next))
 
 
-def build_due_step(view: ActionContext, due: PhaseAction) -> NextStep:
-    story = clean_line(due.story.id)
-    waits = f"`{story}` is waiting for {AWAITED_WORK[due.phase]}."
+def build_phase_step(view: ActionContext, action: PhaseAction) -> NextStep:
+    story = clean_line(action.story.id)
+    waits = f"`{story}` is waiting for {AWAITED_WORK[action.phase]}."
     if view.is_local:
         return NextStep(waits, format_run_command(view))
     if view.records.status.order == "run":
         return RUN_CONTINUES
-    if due.draft and due.phase in DRAFT_COMMANDS:
-        how = "Continue from it:" if due.phase is Phase.DESIGN else "Submit it to the gate:"
+    if action.draft and action.phase in DRAFT_COMMANDS:
+        how = "Continue from it:" if action.phase is Phase.DESIGN else "Submit it to the gate:"
         return NextStep(
-            f"`{story}` has a draft of {AWAITED_WORK[due.phase]}. {how}", f"{DRAFT_COMMANDS[due.phase]} {story}"
+            f"`{story}` has a draft of {AWAITED_WORK[action.phase]}. {how}", f"{DRAFT_COMMANDS[action.phase]} {story}"
         )
     return NextStep(
         f"{waits} Comment `{format_run_command(view)}` to run everything, or one phase:",
@@ -82,7 +82,7 @@ def build_due_step(view: ActionContext, due: PhaseAction) -> NextStep:
     )
 
 
-def rest_after_step_limit(view: ActionContext) -> NoAction:
+def stop_after_step_limit(view: ActionContext) -> NoAction:
     """Return why the loop ended if it reached its number of steps."""
     found = find_next_action(view)
     if isinstance(found, NoAction):

@@ -23,18 +23,18 @@ from prd2pr.domain.wording import (
     format_token_count,
     inflect_noun,
 )
-from prd2pr.views.blocked import build_blocked_view
+from prd2pr.views.blocked_story import build_blocked_view
 from prd2pr.views.pull_request.board import build_refusal_views, build_story_rows, format_planned_failures
 from prd2pr.views.pull_request.commits import build_commit_rows
 from prd2pr.views.pull_request.facts import (
     ABORTED,
     ALREADY_BUILT,
     PROVEN,
-    SETTLED_STANDINGS,
+    SETTLED_PROGRESS,
     SKIPPED,
     UNTESTED,
     WAITING,
-    BranchFacts,
+    PrdFacts,
 )
 from prd2pr.views.pull_request.models import (
     BOARD_PHASES,
@@ -83,7 +83,7 @@ class BranchChanges:
 
     head: str = ""  # empty: the usual name of the PRD's branch
     base: str = "main"
-    strangers: tuple[CommitFacts, ...] = ()  # commits by people, without a step
+    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits by people, without a step
     unjudged: int = 0  # commits since the last step that change more than docs
     docs: Iterable[ChangedDoc] = ()
     refused_writes: Iterable[RefusedWriteView] = ()
@@ -101,7 +101,7 @@ class ModelUsage:
 
 
 def assemble_pull_request_view(
-    facts: BranchFacts,
+    facts: PrdFacts,
     changes: BranchChanges,
     usage: ModelUsage,
     *,
@@ -116,7 +116,7 @@ def assemble_pull_request_view(
     view = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
     following = following or find_next_action(view)
     requirements = build_requirement_rows(facts)
-    commit_list = build_commit_rows(facts, changes.strangers)
+    commit_list = build_commit_rows(facts, changes.unclaimed_commits)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
     whole = BranchSummary(facts, view, following, head, base, unjudged, len(unproven))
     state, tone = whole.state
@@ -132,7 +132,7 @@ def assemble_pull_request_view(
         replayed=usage.replayed,
         figures=build_figures(facts, usage.planning, usage.limits, unjudged),
         next=whole.next,
-        ahead=following,
+        next_action=following,
         check=verify_command(base, head),
         built=describe_built_stories(near),
         board=build_story_rows(near),
@@ -147,7 +147,7 @@ def assemble_pull_request_view(
         costs=build_cost_rows(facts, usage.planning),
         stories=build_story_evidence_views(near),
         commits=commit_list,
-        commits_in_all=len(facts.commits) + len(changes.strangers),
+        commits_in_all=len(facts.commits) + len(changes.unclaimed_commits),
         unproven=unproven,
         unjudged=unjudged,
         blocked=build_blocked_view(view, head),
@@ -158,19 +158,19 @@ def assemble_pull_request_view(
     )
 
 
-def select_shown_stories(facts: BranchFacts) -> Backlog:
+def select_shown_stories(facts: PrdFacts) -> Backlog:
     """Select the stories of a huge plan to show: in progress, blocked, the last done ones and the next in line."""
     stories = facts.backlog.stories
     if len(stories) <= MAX_STORIES:
         return facts.backlog
-    standings = facts.standings
-    done = [story for story, standing in standings.items() if standing in SETTLED_STANDINGS]
-    waiting = [story for story, standing in standings.items() if standing is WAITING]
+    progress_by_story = facts.progress_by_story
+    done = [story for story, progress in progress_by_story.items() if progress in SETTLED_PROGRESS]
+    waiting = [story for story, progress in progress_by_story.items() if progress is WAITING]
     hidden = {*done[:-MAX_DONE_STORIES], *waiting[MAX_WAITING_STORIES:]}
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
-def build_figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
+def build_figures(facts: PrdFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
     spent = facts.totals_by_phase
     spend = sum((each.spend for each in spent.values()), planning.spend)
     seconds = planning.seconds + sum(each.seconds for each in spent.values())
@@ -188,17 +188,17 @@ def build_figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimit
     )
 
 
-def build_story_figures(facts: BranchFacts) -> Iterable[Figure]:
-    standings = Counter(facts.standings.values())
+def build_story_figures(facts: PrdFacts) -> Iterable[Figure]:
+    counts = Counter(facts.progress_by_story.values())
     total = len(facts.backlog.stories)
-    yield Figure(f"{standings[PROVEN]} of {total}", f"{inflect_noun(total, 'story')} proven", strong=True)
+    yield Figure(f"{counts[PROVEN]} of {total}", f"{inflect_noun(total, 'story')} proven", strong=True)
     others = {UNTESTED: "done without tests", ALREADY_BUILT: "already built", SKIPPED: "skipped", ABORTED: "given up"}
-    for standing, label in others.items():
-        if standings[standing]:
-            yield Figure(f"{standings[standing]} of {total}", label)
+    for progress, label in others.items():
+        if counts[progress]:
+            yield Figure(f"{counts[progress]} of {total}", label)
 
 
-def build_test_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
+def build_test_figure(facts: PrdFacts, unjudged: int) -> Iterable[Figure]:
     tests = [test for story in facts.started_stories() for test in facts.tests(story.id)]
     far = sum(account.tests for account in facts.accounts.values())
     total, passing = far + len(tests), far + sum(test.outcome == "passes" for test in tests)
@@ -209,7 +209,7 @@ def build_test_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
         yield Figure(f"{passing} of {total}", label + (f", {format_planned_failures(planned)}" if planned else ""))
 
 
-def build_gate_figure(facts: BranchFacts) -> Iterable[Figure]:
+def build_gate_figure(facts: PrdFacts) -> Iterable[Figure]:
     claims = [(story, step) for story, step in facts.all_steps() if step.phase in GATED]
     counted = [claim for claim in claims if facts.is_proved(*claim) or facts.is_unproven(*claim)]
     far = sum(account.gates for account in facts.accounts.values())
@@ -218,12 +218,12 @@ def build_gate_figure(facts: BranchFacts) -> Iterable[Figure]:
         yield Figure(f"{proved} of {total}", f"{inflect_noun(total, 'gate')} passed")
 
 
-def describe_built_stories(facts: BranchFacts) -> tuple[str, ...]:
+def describe_built_stories(facts: PrdFacts) -> tuple[str, ...]:
     """Describe each finished story in one sentence from its design, after the summary of the PRD."""
     sentences = []
     for story in facts.started_stories():
         cycle = facts.cycles[story.id]
-        if cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
+        if cycle.design and facts.progress(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
             sentences.append(f"{clip(clean_line(story.title), 120)}: {clip(clean_line(cycle.design.summary), 240)}")
     about = clip(clean_line(facts.prd.summary), 400)
     return (about, *sentences) if about and sentences else tuple(sentences)
@@ -239,7 +239,7 @@ def sanitize_refused_write(write: RefusedWriteView) -> RefusedWriteView:
     )
 
 
-def build_cost_rows(facts: BranchFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
+def build_cost_rows(facts: PrdFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
     """Build one row for each phase over all stories, one for attempts that passed no phase, and the total."""
     spent = facts.totals_by_phase
     rows = [build_cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, PhaseAction
-from prd2pr.views.pull_request.facts import BLOCKED, SETTLED_STANDINGS, UNPROVEN, BranchFacts
+from prd2pr.views.pull_request.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdFacts
 from prd2pr.views.pull_request.models import SETTLED_TONES, NextStep, Tone
 from prd2pr.views.pull_request.next_step import (
     build_next_step,
@@ -17,7 +17,7 @@ from prd2pr.views.pull_request.next_step import (
 
 @dataclass(frozen=True)
 class BranchSummary:
-    facts: BranchFacts
+    facts: PrdFacts
     view: ActionContext
     following: NextAction
     head: str
@@ -28,14 +28,14 @@ class BranchSummary:
     @property
     def state(self) -> tuple[str, Tone]:
         """Return label and tone; a blocked story does not block the branch while another can continue."""
-        standings = frozenset(self.facts.standings.values())
-        if BLOCKED in standings and not isinstance(self.following, PhaseAction):
+        reached = frozenset(self.facts.progress_by_story.values())
+        if BLOCKED in reached and not isinstance(self.following, PhaseAction):
             return "Blocked", "blocked"
-        if not standings or not standings.issubset(SETTLED_STANDINGS):
+        if not reached or not reached.issubset(SETTLED_PROGRESS):
             return "In progress", "working"
         if self.unjudged:
             return "Changed after the last step", "unproven"
-        if self.unproven or UNPROVEN in standings:
+        if self.unproven or UNPROVEN in reached:
             return "Done, not all proven", "unproven"
         return "Ready for review", "proven"
 
@@ -49,6 +49,6 @@ class BranchSummary:
         if self.unjudged:
             state = self.view.records.status.state
             return suggest_review_of_changes(self.unjudged, state, local=local, head=self.head, base=self.base)
-        if UNPROVEN in self.facts.standings.values():
+        if UNPROVEN in self.facts.progress_by_story.values():
             return suggest_verification(local=local, head=self.head, base=self.base)
         return suggest_merge(unproven=self.unproven, local=local, head=self.head)

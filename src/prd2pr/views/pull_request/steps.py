@@ -25,7 +25,7 @@ from prd2pr.languages.python.hidden_examples import describe_hidden_examples
 from prd2pr.views.diff import parse_patch
 from prd2pr.views.mutation_text import format_flakiness_summary, format_mutation_summary, format_replay_summary
 from prd2pr.views.pull_request.board import is_unchanged
-from prd2pr.views.pull_request.facts import BranchFacts, html_anchor
+from prd2pr.views.pull_request.facts import PrdFacts, html_anchor
 from prd2pr.views.pull_request.models import (
     FindingView,
     PageView,
@@ -66,20 +66,20 @@ def format_parity_summary(parity: DifferentialResult) -> str:
     )
 
 
-def build_story_evidence_views(facts: BranchFacts) -> tuple[StoryEvidenceView, ...]:
+def build_story_evidence_views(facts: PrdFacts) -> tuple[StoryEvidenceView, ...]:
     """Build the evidence of all stories that have steps."""
     return tuple(build_story_evidence_view(facts, story) for story in facts.backlog.stories if facts.steps(story.id))
 
 
-def build_story_evidence_view(facts: BranchFacts, story: Story) -> StoryEvidenceView:
-    standing = facts.standing(story)
+def build_story_evidence_view(facts: PrdFacts, story: Story) -> StoryEvidenceView:
+    progress = facts.progress(story)
     design = facts.cycles[story.id].design
     return StoryEvidenceView(
         anchor=html_anchor("story", story.id),
         id=clean_line(story.id),
         title=clip(clean_line(story.title), 120),
-        outcome=standing.word,
-        tone=standing.tone,
+        outcome=progress.word,
+        tone=progress.tone,
         design=clip(clean_line(design.summary), 600) if design else "",
         decisions=tuple(clip(clean_line(decision), 300) for decision in design.decisions) if design else (),
         steps=tuple(build_step_view(facts, story.id, step) for step in facts.steps(story.id)),
@@ -87,7 +87,7 @@ def build_story_evidence_view(facts: BranchFacts, story: Story) -> StoryEvidence
     )
 
 
-def build_page_views(facts: BranchFacts, story: str) -> tuple[PageView, ...]:
+def build_page_views(facts: PrdFacts, story: str) -> tuple[PageView, ...]:
     """Build the screenshots; data is included only if its digest is the one in the evidence."""
     step = facts.last_step(story, Phase.INTEGRATED)
     proof = facts.proof(story, step) if step else None
@@ -102,7 +102,7 @@ def build_page_views(facts: BranchFacts, story: str) -> tuple[PageView, ...]:
     )
 
 
-def build_step_view(facts: BranchFacts, story: str, step: Step) -> StepView:
+def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
     proof = facts.proof(story, step)
     commit = facts.commits.get((story, step.n))
     outcome, tone = describe_step_outcome(facts, story, step)
@@ -126,7 +126,7 @@ def build_step_view(facts: BranchFacts, story: str, step: Step) -> StepView:
     )
 
 
-def describe_step_outcome(facts: BranchFacts, story: str, step: Step) -> tuple[str, Tone]:
+def describe_step_outcome(facts: PrdFacts, story: str, step: Step) -> tuple[str, Tone]:
     if facts.is_unproven(story, step):
         return "no proof", "unproven"
     if step.phase not in GATED:

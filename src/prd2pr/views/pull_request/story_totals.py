@@ -19,7 +19,7 @@ StepCost = tuple[
 
 @dataclass(frozen=True)
 class StoryAccount:
-    standing: str
+    progress: str
     tests: int = 0  # all of them pass
     gates: int = 0  # all of them proved
     files: tuple[str, ...] = ()  # of its tests: a later run may have seen a failure
@@ -29,7 +29,7 @@ class StoryAccount:
 
 def account_to_line(account: StoryAccount) -> str:
     return json.dumps(
-        [account.standing, account.tests, account.gates, account.files, account.last_run, account.costs],
+        [account.progress, account.tests, account.gates, account.files, account.last_run, account.costs],
         separators=(",", ":"),
     )
 
@@ -37,8 +37,8 @@ def account_to_line(account: StoryAccount) -> str:
 def account_from_line(line: str) -> StoryAccount | None:
     """Parse a cached line; None if it is invalid."""
     try:
-        standing, tests, gates, files, last_run, costs = json.loads(line)
-        return StoryAccount(standing, tests, gates, tuple(files), last_run, tuple(map(tuple, costs)))
+        progress, tests, gates, files, last_run, costs = json.loads(line)
+        return StoryAccount(progress, tests, gates, tuple(files), last_run, tuple(map(tuple, costs)))
     except (ValueError, TypeError):
         return None
 

@@ -13,9 +13,9 @@ from prd2pr.views.pull_request.facts import (
     PROVEN,
     SKIPPED,
     UNTESTED,
-    BranchFacts,
+    PrdFacts,
     RequirementCoverage,
-    StoryStanding,
+    StoryProgress,
     html_anchor,
 )
 from prd2pr.views.pull_request.models import RequirementRow, Tone, TracedTest, TraceRow
@@ -27,9 +27,7 @@ NOT_BUILT = "not built: "
 LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
 
 
-def build_requirement_rows(
-    facts: BranchFacts, wanted: Iterable[Requirement] | None = None
-) -> tuple[RequirementRow, ...]:
+def build_requirement_rows(facts: PrdFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
     """Build the rows of the given requirements, or of all."""
     requirements = facts.prd.requirements if wanted is None else wanted
     return tuple(
@@ -38,7 +36,7 @@ def build_requirement_rows(
     )
 
 
-def build_requirement_row(facts: BranchFacts, requirement: Requirement, by: RequirementCoverage) -> RequirementRow:
+def build_requirement_row(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> RequirementRow:
     verdict, tone = judge_requirement(facts, requirement, by)
     rest = [f"and {len(by.stories) - MAX_NAMED_STORIES} more"] if len(by.stories) > MAX_NAMED_STORIES else []
     return RequirementRow(
@@ -50,7 +48,7 @@ def build_requirement_row(facts: BranchFacts, requirement: Requirement, by: Requ
     )
 
 
-def find_covering_ids(facts: BranchFacts, requirement: Requirement) -> frozenset[str]:
+def find_covering_ids(facts: PrdFacts, requirement: Requirement) -> frozenset[str]:
     """Return the ids under which stories build a requirement: its own, else its parts, else its parent."""
     for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
         if any(name in facts.by_requirement for name in names):
@@ -58,26 +56,28 @@ def find_covering_ids(facts: BranchFacts, requirement: Requirement) -> frozenset
     return frozenset()
 
 
-def judge_requirement(facts: BranchFacts, requirement: Requirement, by: RequirementCoverage) -> tuple[str, Tone]:
-    stories, standings = by.stories, by.standings
+def judge_requirement(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> tuple[str, Tone]:
+    stories, counts = by.stories, by.progress_counts
     if not stories:
         assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
         return ("by assumption", "quiet") if assumed else (NO_STORY, "refused")
-    if standings.keys() <= LEFT_OUT.keys():
+    if counts.keys() <= LEFT_OUT.keys():
         return f"{NOT_BUILT}{format_dropped_stories(facts, stories)}", "refused"
-    if standings.keys() == {UNTESTED}:
+    if counts.keys() == {UNTESTED}:
         return UNTESTED.word, UNTESTED.tone
-    proven = standings[PROVEN] + standings[ALREADY_BUILT]
+    proven = counts[PROVEN] + counts[ALREADY_BUILT]
     text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
     if proven == len(stories):
         return text, "proven"
-    if standings.keys() <= {PROVEN, ALREADY_BUILT, UNTESTED}:
+    if counts.keys() <= {PROVEN, ALREADY_BUILT, UNTESTED}:
         return f"{text}, the rest needs no tests", "quiet"
     return text, "working" if proven else "waiting"
 
 
-def format_dropped_stories(facts: BranchFacts, stories: tuple[str, ...]) -> str:
-    shown = [f"{clean_line(story)} was {LEFT_OUT[facts.standings[story]]}" for story in stories[:MAX_NAMED_STORIES]]
+def format_dropped_stories(facts: PrdFacts, stories: tuple[str, ...]) -> str:
+    shown = [
+        f"{clean_line(story)} was {LEFT_OUT[facts.progress_by_story[story]]}" for story in stories[:MAX_NAMED_STORIES]
+    ]
     return ", ".join(shown)
 
 
@@ -89,7 +89,7 @@ def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ..
     )
 
 
-def build_trace_rows(facts: BranchFacts) -> tuple[TraceRow, ...]:
+def build_trace_rows(facts: PrdFacts) -> tuple[TraceRow, ...]:
     return tuple(
         build_trace_row(facts, story, criterion)
         for story in facts.backlog.stories
@@ -97,10 +97,10 @@ def build_trace_rows(facts: BranchFacts) -> tuple[TraceRow, ...]:
     )
 
 
-def build_trace_row(facts: BranchFacts, story: Story, criterion: Criterion) -> TraceRow:
+def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> TraceRow:
     tests = find_criterion_tests(facts, story.id, criterion.id)
     step = find_last_proved_step(facts, story.id)
-    verdict, tone = judge_criterion(facts.standing(story), story, tests)
+    verdict, tone = judge_criterion(facts.progress(story), story, tests)
     return TraceRow(
         requirements=tuple(clean_line(requirement) for requirement in story.requirements),
         story=clean_line(story.id),
@@ -114,7 +114,7 @@ def build_trace_row(facts: BranchFacts, story: Story, criterion: Criterion) -> T
     )
 
 
-def find_criterion_tests(facts: BranchFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
+def find_criterion_tests(facts: PrdFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
     """Find the tests that name the criterion, with their current outcome. Coverage names functions, runs name cases."""
     coverage = next(filter(None, (read_coverage(facts, story, step) for step in facts.steps(story))), ())
     named = [
@@ -128,27 +128,27 @@ def find_criterion_tests(facts: BranchFacts, story: str, criterion: str) -> tupl
     )
 
 
-def read_coverage(facts: BranchFacts, story: str, step: Step) -> tuple[Coverage, ...]:
+def read_coverage(facts: PrdFacts, story: str, step: Step) -> tuple[Coverage, ...]:
     proof = facts.proof(story, step)
     return (proof.evidence.coverage or ()) if proof else ()
 
 
-def find_last_proved_step(facts: BranchFacts, story: str) -> Step | None:
+def find_last_proved_step(facts: PrdFacts, story: str) -> Step | None:
     steps = [step for step in facts.steps(story) if facts.is_proved(story, step) and facts.sha(story, step)]
     return steps[-1] if steps else None
 
 
-def judge_criterion(standing: StoryStanding, story: Story, tests: Sequence[TracedTest]) -> tuple[str, Tone]:
-    if standing is UNTESTED or not story.criteria:
-        return standing.word, standing.tone
+def judge_criterion(progress: StoryProgress, story: Story, tests: Sequence[TracedTest]) -> tuple[str, Tone]:
+    if progress is UNTESTED or not story.criteria:
+        return progress.word, progress.tone
     if not tests:
-        return ("no test named", "unproven") if standing is PROVEN else ("no test yet", "waiting")
+        return ("no test named", "unproven") if progress is PROVEN else ("no test yet", "waiting")
     if any(test.tone == "refused" for test in tests):
         return "a test does not pass", "refused"
-    if standing in (PROVEN, ALREADY_BUILT):
-        return standing.word, standing.tone
+    if progress in (PROVEN, ALREADY_BUILT):
+        return progress.word, progress.tone
     if all(test.outcome == "fails as expected" for test in tests):
         return "fails as expected, code to come", "working"
-    return f"{standing.word}, tests pass" if all(
+    return f"{progress.word}, tests pass" if all(
         test.tone == "proven" for test in tests
-    ) else standing.word, standing.tone
+    ) else progress.word, progress.tone

@@ -17,7 +17,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
 from prd2pr.workflow.phases.attempts import (
     Position,
     collect_refused_writes,
@@ -52,12 +52,12 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
     outcome = compute_effect(found, decision)
     if not isinstance(outcome, DecisionOutcome):
         return outcome
-    landing = make_decision_landing(session, head, decision, outcome, count_steps(state, outcome) + 1)
+    pending = make_decision_commit(session, head, decision, outcome, count_steps(state, outcome) + 1)
     change = make_decision_change(state, outcome)
     if outcome.about:
-        change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, landing, found, outcome))
-    session.log.add(decision.at, "note", story=landing.story, text=note_text(decision, outcome))
-    return AppliedDecision(land(session, landing, change), found, outcome)
+        change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, pending, found, outcome))
+    session.log.add(decision.at, "note", story=pending.story, text=note_text(decision, outcome))
+    return AppliedDecision(land(session, pending, change), found, outcome)
 
 
 def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:
@@ -67,7 +67,9 @@ def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:
     return len(cycle.steps) if cycle else 0
 
 
-def make_decision_landing(session: Session, head: str, decision: Decision, outcome: DecisionOutcome, n: int) -> Landing:
+def make_decision_commit(
+    session: Session, head: str, decision: Decision, outcome: DecisionOutcome, n: int
+) -> PendingCommit:
     story = outcome.about or PLAN_STORY
     base_tree = session.git.code_tree(head)
     tree = session.git.edit_tree(base_tree, dict.fromkeys(outcome.removed)) if outcome.removed else base_tree
@@ -83,7 +85,7 @@ def make_decision_landing(session: Session, head: str, decision: Decision, outco
         decision=decision,
     )
     code = f"Removed: {', '.join(outcome.removed)}." if outcome.removed else "No code has changed."
-    return Landing(
+    return PendingCommit(
         base=head,
         code_tree=tree,
         story=story,
@@ -125,21 +127,21 @@ def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateC
     return change.with_bytes(paths.progress, render_progress(prd, outcome.backlog, outcome.status).encode())
 
 
-def add_note_step(session: Session, landing: Landing, found: BranchRecords, outcome: DecisionOutcome) -> Cycle:
+def add_note_step(session: Session, pending: PendingCommit, found: BranchRecords, outcome: DecisionOutcome) -> Cycle:
     """Return the cycle with the note's step, which includes what was spent and refused since the last commit."""
     story = found.find_story(outcome.about)
     assert story is not None, "the decision names an existing story"
     cycle = outcome.cycles[outcome.about]
-    position = Position(landing.base, landing.code_tree, session.store.load(landing.base), story, cycle)
+    position = Position(pending.base, pending.code_tree, session.store.load(pending.base), story, cycle)
     step = Step(
-        n=landing.n,
+        n=pending.n,
         phase=Phase.NOTE,
-        at=landing.at,
-        code_tree=landing.code_tree,
-        evidence=landing.digest,
+        at=pending.at,
+        code_tree=pending.code_tree,
+        evidence=pending.digest,
         seconds=measure_step_seconds(session, position),
         spend=sum_step_spend(session, position),
-        note=landing.note,
+        note=pending.note,
     )
     return cycle.model_copy(
         update={

@@ -36,14 +36,14 @@ def refuse_hand_edits(session: Session, *, moved: bool = False) -> None:
     head, log = session.git.branch_head(session.target.branch), session.log
     if (
         head is None
-        or head in (*log.landings.commits, log.landings.foreign_head)
-        or not (moved or log.landings.commits)
+        or head in (*log.branch_writes.commits, log.branch_writes.foreign_head)
+        or not (moved or log.branch_writes.commits)
     ):
         return
     commit = find_hand_edit(session.git, session.target.base_commit, head)
     if commit is not None:
         raise hand_edit_error(commit, session.target.branch)
-    log.landings.foreign_head = head
+    log.branch_writes.foreign_head = head
 
 
 def hand_edit_error(commit: CommitInfo, branch: str) -> StateByHand:

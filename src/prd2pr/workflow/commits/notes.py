@@ -12,7 +12,7 @@ from prd2pr.domain.records import Cycle, Phase, ProjectState, RefusedAttempt, St
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
 from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
@@ -77,7 +77,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
         head_tree=note.code_tree,
         note=note.text,
     )
-    landing = Landing(
+    pending = PendingCommit(
         base=position.head,
         code_tree=note.code_tree,
         story=story,
@@ -93,7 +93,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
         phase=Phase.NOTE,
         at=at,
         code_tree=note.code_tree,
-        evidence=landing.digest,
+        evidence=pending.digest,
         seconds=measure_step_seconds(session, position),
         spend=sum_step_spend(session, position),
         note=note.text,
@@ -107,7 +107,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
     }
     cycle = append_cycle_step(note.cycle.model_copy(update=updates), step)
     session.log.add(at, "note", story=story, text=note.text)
-    return land(session, landing, make_note_change(session, position, cycle, note.by, at)), cycle
+    return land(session, pending, make_note_change(session, position, cycle, note.by, at)), cycle
 
 
 def make_note_change(session: Session, position: Position, cycle: Cycle, by: str, at: str) -> StateChange:

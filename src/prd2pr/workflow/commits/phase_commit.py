@@ -47,7 +47,7 @@ SUBMODULE = "160000"
 
 
 @dataclass(frozen=True)
-class Landing:
+class PendingCommit:
     """The content of a commit, besides its state."""
 
     base: str
@@ -66,49 +66,49 @@ class Landing:
         return compute_evidence_digest(self.evidence)
 
 
-def land(session: Session, landing: Landing, change: StateChange) -> str:
+def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
     """Make the commit and move the branch to it. Raises BranchMoved if the branch moved meanwhile; nothing is lost."""
-    session.log.steps.append(f"{landing.story}/{landing.n}")
-    layout, before = session.store.paths, session.services.journal.entries_since(landing.base)
+    session.log.steps.append(f"{pending.story}/{pending.n}")
+    layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
     log, inherits = session.log, inherited_spend(before, session.log.id)
-    record = log.record(landing.at, inherits)
-    change = add_pending_cursor(session, landing.base, change)
-    change = update_circuits(session, landing.base, landing.phase, landing.at, change)
+    record = log.record(pending.at, inherits)
+    change = add_pending_cursor(session, pending.base, change)
+    change = update_circuits(session, pending.base, pending.phase, pending.at, change)
     complete = (
-        change.with_bytes(layout.evidence(landing.story, landing.n, landing.phase), landing.evidence)
+        change.with_bytes(layout.evidence(pending.story, pending.n, pending.phase), pending.evidence)
         .with_doc(layout.run(log.id), record)
         .with_bytes(build_log_path(log.id), encode_log(session))
     )
-    step = StepRef(session.prd.id, landing.story, landing.n, landing.phase, landing.digest)
-    message = f"{landing.subject}\n\n{landing.body}"
+    step = StepRef(session.prd.id, pending.story, pending.n, pending.phase, pending.digest)
+    message = f"{pending.subject}\n\n{pending.body}"
     sha = session.store.commit_step(
-        landing.base, landing.code_tree, complete, message, trailers=build_step_trailers(step), at=landing.at
+        pending.base, pending.code_tree, complete, message, trailers=build_step_trailers(step), at=pending.at
     )
-    refuse_secrets(session, landing.base, sha)
+    refuse_secrets(session, pending.base, sha)
     # Only a plan may create the branch. A branch that is missing now was deleted by a person, and stays deleted.
-    creates = landing.phase is Phase.PLAN and landing.base == session.target.base_commit
+    creates = pending.phase is Phase.PLAN and pending.base == session.target.base_commit
     exists = session.git.branch_head(session.target.branch) is not None
-    if session.log.landings.pending is not None:
-        session.host.on_command_done(session.log.landings.pending)  # after the commit a kill could lose it
-    sha = session.services.writer.move(session.target.branch, sha, None if creates and not exists else landing.base)
+    if session.log.branch_writes.pending is not None:
+        session.host.on_command_done(session.log.branch_writes.pending)  # after the commit a kill could lose it
+    sha = session.services.writer.move(session.target.branch, sha, None if creates and not exists else pending.base)
     if session.shared:
-        report_to_workers(session, session.shared, landing)
-    log.landings.last = sha
-    log.landings.commits.add(sha)
-    log.landings.last_at = session.clock.monotonic()
-    log.landings.pending = None
+        report_to_workers(session, session.shared, pending)
+    log.branch_writes.last = sha
+    log.branch_writes.commits.add(sha)
+    log.branch_writes.last_at = session.clock.monotonic()
+    log.branch_writes.pending = None
     log.inherited = add_spends(log.inherited, inherits)
     stories = (story.id for story in session.store.load(sha).backlog.stories)
-    session.services.journal.settle(sha, carried_entries(before, landing.story, stories))
+    session.services.journal.settle(sha, carried_entries(before, pending.story, stories))
     return sha
 
 
-def report_to_workers(session: Session, shared: SharedLedger, landing: Landing) -> None:
+def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCommit) -> None:
     """Report to the other workers of the run that the stages of this phase work."""
-    shared.record_seconds(session.clock.monotonic() - (session.log.landings.last_at or session.log.started))
-    if landing.phase is not Phase.NOTE:
-        for stage in successful_stages(landing.phase):
-            shared.record_event(OperationSuccess(stage=stage, at=landing.at, worker=session.log.worker))
+    shared.record_seconds(session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started))
+    if pending.phase is not Phase.NOTE:
+        for stage in successful_stages(pending.phase):
+            shared.record_event(OperationSuccess(stage=stage, at=pending.at, worker=session.log.worker))
 
 
 def refuse_secrets(session: Session, base: str, sha: str) -> None:
@@ -138,13 +138,13 @@ def secret_error(where: str) -> SecretFound:
 
 def add_pending_cursor(session: Session, base: str, change: StateChange) -> StateChange:
     """Mark the comment or order that this commit answers as done, in the same commit."""
-    if session.log.landings.pending is None:
+    if session.log.branch_writes.pending is None:
         return change
     path = session.store.paths.status
     changed = change.documents.get(Status)
     status = changed[1] if changed else session.store.load(base).status
     assert isinstance(status, Status), "documents are kept by their type"
-    return change.with_doc(path, record_processed(status, session.log.landings.pending))
+    return change.with_doc(path, record_processed(status, session.log.branch_writes.pending))
 
 
 def encode_log(session: Session) -> bytes:
@@ -163,7 +163,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
         phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=code_tree, head_tree=tree
     )
     subject, body = plan_message(session.prd, backlog)
-    landing = Landing(
+    pending = PendingCommit(
         head, tree, PLAN_STORY, 1, Phase.PLAN, subject, body, encode_ungated_proof(evidence, Phase.PLAN), at
     )
     layout = session.store.paths
@@ -181,7 +181,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
     change = add_memory(change, make_plan_memory(session, head, 1, at))
     change = drop_expired(change, session.git, head, now=at, retention=session.config.retention)
     spend = sum_spend(session.services.journal.entries_since(head))
-    sha = land(session, landing, change)
+    sha = land(session, pending, change)
     session.progress.say(
         "phase",
         story=session.prd.id,
@@ -243,7 +243,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
     people = position.people if evidence.base_tree == position.judged_from else ()
     if people:
         body += f"\n\nThe commits of {', '.join(people)} since the last step are proved together with it."
-    landing = Landing(
+    pending = PendingCommit(
         position.head, passed.judged.code_tree, position.story.id, n, passed.phase, subject, body, proof, at
     )
     step = Step(
@@ -251,7 +251,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
         phase=passed.phase,
         at=at,
         code_tree=passed.judged.code_tree,
-        evidence=landing.digest,
+        evidence=pending.digest,
         attempts=passed.judged.attempt,
         seconds=round(seconds, 3),
         spend=sum_step_spend(session, position),
@@ -265,7 +265,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
     change = pages.add_to(make_story_change(session, position, cycle, passed.phase, at))
     change = add_role_records(session, position.head, position.story.id, change)
     change = add_memory(change, passed.learnt)
-    sha = land(session, landing, change)
+    sha = land(session, pending, change)
     session.progress.say(
         "phase",
         story=position.story.id,
@@ -379,7 +379,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
     evidence = Evidence(
         phase=Phase.NOTE, prd=session.prd.id, story=story, step=n, base_tree=tree, head_tree=tree, note=note.text
     )
-    landing = Landing(
+    pending = PendingCommit(
         base=position.head,
         code_tree=tree,
         story=story,
@@ -396,7 +396,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         phase=Phase.NOTE,
         at=at,
         code_tree=tree,
-        evidence=landing.digest,
+        evidence=pending.digest,
         seconds=measure_step_seconds(session, position),
         spend=spend,
         note=note.text,
@@ -413,4 +413,4 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         change = add_role_records(session, position.head, story, change)
         change = add_memory(change, make_block_memory(session, position, note.cycle, n, at))
     session.log.add(at, "note", story=story, text=note.text)
-    return land(session, landing, change)
+    return land(session, pending, change)

@@ -209,10 +209,10 @@ class StoryIntegration:
         if stuck.by_integration and joined:
             self.own.services.journal.move_entries(position.head, self.tip)
             return self.handle_refusal(NotJoinable(stuck.reason))
-        rest = block_story(self.trunk_session, position, Phase.INTEGRATED, stuck)
+        stop = block_story(self.trunk_session, position, Phase.INTEGRATED, stuck)
         self.delete_branch(self.tip)
         return IntegrationResult(
-            self.story, "blocked", self.session.git.rev(self.session.target.branch), rest.reason, joined=joined
+            self.story, "blocked", self.session.git.rev(self.session.target.branch), stop.reason, joined=joined
         )
 
     def integrate_blocked(self, base: IntegrationBase) -> IntegrationResult:
@@ -238,9 +238,9 @@ class StoryIntegration:
             self.say(f"{self.story} restarts on the new base")
             return IntegrationResult(self.story, "again", self.trunk, refusal.reason)
         reason = f"it could not be joined with the other stories {times} times; last reason: {refusal.reason}"
-        rest = block_story(self.trunk_session, position, Phase.INTEGRATED, Stuck(reason))
+        stop = block_story(self.trunk_session, position, Phase.INTEGRATED, Stuck(reason))
         self.delete_branch(position.head)
-        return IntegrationResult(self.story, "blocked", self.session.git.rev(self.session.target.branch), rest.reason)
+        return IntegrationResult(self.story, "blocked", self.session.git.rev(self.session.target.branch), stop.reason)
 
     def finish(self, reason: str) -> IntegrationResult:
         """End an integration that is not needed; unused work is kept under a ref."""

@@ -62,7 +62,7 @@ class StoryResult:
     story: str
     outcome: StoryOutcome
     worker: int
-    rest: NoAction | None = None
+    stop: NoAction | None = None
     steps: int = 0
     spend: Spend = field(default_factory=Spend)
     lines: tuple[dict[str, Any], ...] = ()
@@ -92,13 +92,13 @@ def run_story(session: Session, story: str, worker: int) -> StoryResult:
         attempt = work_on_story(own, story)
         own, steps = attempt.session, attempt.steps
         if not attempt.ready:
-            outcome: StoryOutcome = "blocked" if attempt.rest.outcome == "blocked" else "stopped"
-            return _add_spend(own, StoryResult(story, outcome, worker, attempt.rest, steps))
+            outcome: StoryOutcome = "blocked" if attempt.stop.outcome == "blocked" else "stopped"
+            return _add_spend(own, StoryResult(story, outcome, worker, attempt.stop, steps))
         integration = integrate_story(session, story, own, attempt.note)
-        rest = NoAction("blocked" if integration.outcome == "blocked" else "waiting", integration.reason)
+        stop = NoAction("blocked" if integration.outcome == "blocked" else "waiting", integration.reason)
         steps += integration.outcome == "integrated"
         return _add_spend(
-            own, StoryResult(story, integration.outcome, worker, rest if integration.reason else None, steps)
+            own, StoryResult(story, integration.outcome, worker, stop if integration.reason else None, steps)
         )
     except Prd2prError as error:
         return _add_spend(own, StoryResult(story, "trouble", worker, steps=steps, problem=error))
@@ -132,8 +132,8 @@ def run_sequentially(session: Session, max_steps: int | None) -> RunOutcome:
         return run_prd(session, max_steps)
     session = replace(session, shared=open_shared_ledger(session))
     left_over = finish_left_over_stories(session, max_steps)
-    if left_over.rest is not None:
-        return RunOutcome(current_head(session), left_over.steps, left_over.rest, session)
+    if left_over.stop is not None:
+        return RunOutcome(current_head(session), left_over.steps, left_over.stop, session)
     outcome = run_prd(session, None if max_steps is None else max_steps - left_over.steps)
     return replace(outcome, steps=outcome.steps + left_over.steps)
 
@@ -146,7 +146,7 @@ def run_parallel(session: Session, workers: StoryWorkers) -> RunOutcome:
     with session.git.lock(f"branch-{session.prd.id}"):
         refuse_checked_out(session)
         clean_up_leftovers(session)
-        session.log.landings.last = session.git.branch_head(session.target.branch) or ""
+        session.log.branch_writes.last = session.git.branch_head(session.target.branch) or ""
         move_journal_to_head(session)
         report_resumed(session)
     return StoryScheduler(session, workers).run()
@@ -163,7 +163,7 @@ class StoryScheduler:
     blocked: dict[str, NoAction] = field(default_factory=dict)
     deaths: Counter[str] = field(default_factory=Counter)
     problem: Prd2prError | None = None
-    rest: NoAction | None = None  # why no further story starts
+    stop: NoAction | None = None  # why no further story starts
     steps: int = 0
 
     def run(self) -> RunOutcome:
@@ -176,7 +176,7 @@ class StoryScheduler:
     @property
     def is_stopping(self) -> bool:
         """Return whether no further story starts: a person must act, or an error stopped the run."""
-        return self.problem is not None or self.rest is not None or bool(self.blocked)
+        return self.problem is not None or self.stop is not None or bool(self.blocked)
 
     # --- starting -----------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class StoryScheduler:
             if isinstance(state, BranchState):
                 return state
             if isinstance(state, NoAction):
-                self.rest = state
+                self.stop = state
                 return None
             self.steps += 1
 
@@ -214,7 +214,7 @@ class StoryScheduler:
             return self.start_worker(left_over)
         next_story = find_next_story(situation)
         if isinstance(next_story, NoAction):
-            self.rest = None if self.under_way else next_story
+            self.stop = None if self.under_way else next_story
             return False
         exclusive = self.find_exclusive_story(situation, state)
         ready = () if exclusive else find_startable_stories(situation, self.under_way, self.stopped)
@@ -259,9 +259,9 @@ class StoryScheduler:
         outcome = run_prd(replace(self.session, target=replace(self.session.target, story=story.id)), is_reported=True)
         self.session = replace(outcome.session, target=replace(outcome.session.target, story=""))
         self.steps += outcome.steps
-        if outcome.rest.outcome != "done":
-            self.rest = outcome.rest
-        return outcome.rest.outcome == "done"
+        if outcome.stop.outcome != "done":
+            self.stop = outcome.stop
+        return outcome.stop.outcome == "done"
 
     def can_start(self, situation: ActionContext, state: BranchState, story: Story) -> bool:
         """Check breakers and regressions before a new story; return whether to start it or look again."""
@@ -275,7 +275,7 @@ class StoryScheduler:
         except BranchMoved:
             return True
         if isinstance(regression, NoAction):
-            self.rest = regression
+            self.stop = regression
         return regression is None
 
     def start_worker(self, story: str) -> bool:
@@ -299,11 +299,11 @@ class StoryScheduler:
             case "died":
                 self.handle_death(result)
             case "blocked" if story in list_story_branches(self.session):
-                self.blocked[story] = self.stopped[story] = result.rest or NoAction("blocked", story)
+                self.blocked[story] = self.stopped[story] = result.stop or NoAction("blocked", story)
             case "blocked":
-                self.rest = result.rest
+                self.stop = result.stop
             case "waiting" | "stopped":
-                self.stopped[story] = result.rest or NoAction("stopped", story)
+                self.stopped[story] = result.stop or NoAction("stopped", story)
             case "trouble":
                 self.problem = self.problem or result.problem
 
@@ -331,14 +331,14 @@ class StoryScheduler:
         if self.problem is not None:
             raise self.problem
         if first:
-            rest = describe_stop(self.session) if is_waiting else self.blocked[first]
-            return make_outcome(self.session, self.steps, rest)
-        if self.rest is None and self.stopped:
-            self.rest = self.stopped[find_first_in_plan(self.stopped, order)]
-        if self.rest is None:
+            stop = describe_stop(self.session) if is_waiting else self.blocked[first]
+            return make_outcome(self.session, self.steps, stop)
+        if self.stop is None and self.stopped:
+            self.stop = self.stopped[find_first_in_plan(self.stopped, order)]
+        if self.stop is None:
             outcome = run_prd(self.session, is_reported=True)
             return replace(outcome, steps=outcome.steps + self.steps)
-        return make_outcome(self.session, self.steps, self.rest)
+        return make_outcome(self.session, self.steps, self.stop)
 
     @property
     def stories(self) -> tuple[Story, ...]:

@@ -16,18 +16,19 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
 from prd2pr.workflow.interfaces import BranchWriter
 from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, list_refused_attempts, sum_step_spend
 from prd2pr.workflow.run import load_position
 from prd2pr.workflow.session import Session
 
-RESTART_NOTE = "begun again"
+RESTART_NOTE = "restarted"
+RESTART_NOTES = (RESTART_NOTE, "begun again")  # the second one is on branches of older versions
 MAX_REASON = 300
 
 
 def count_restarts(cycle: Cycle | None) -> int:
-    return sum(step.note.startswith(RESTART_NOTE) for step in cycle.steps) if cycle else 0
+    return sum(step.note.startswith(RESTART_NOTES) for step in cycle.steps) if cycle else 0
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def restart_story(own: Session, story: str, trunk: str, tip: str, reason: str) -
     own.git.set_aside(f"{own.prd.id}/{story}/{tip[:12]}", tip)
     own.services.journal.move_entries(tip, trunk)  # the note includes what was spent since the last commit
     position, old_cycle = load_story_position(own, trunk, story), own.store.load(tip).cycle(story) or Cycle(story=story)
-    landing = make_restart_landing(own, position, f"{RESTART_NOTE}: {clip(clean_line(reason), MAX_REASON)}")
-    change = make_restart_change(own, position, old_cycle, landing, read_run_files(own, trunk, tip))
+    pending = make_restart_commit(own, position, f"{RESTART_NOTE}: {clip(clean_line(reason), MAX_REASON)}")
+    change = make_restart_change(own, position, old_cycle, pending, read_run_files(own, trunk, tip))
     restart_session = replace(own, services=replace(own.services, writer=RestartWriter(own.services.writer, tip)))
-    return load_story_position(own, land(restart_session, landing, change), story)
+    return load_story_position(own, land(restart_session, pending, change), story)
 
 
 def rebase_restarted_story(own: Session, story: str, tip: str) -> None:
@@ -64,11 +65,11 @@ def rebase_restarted_story(own: Session, story: str, tip: str) -> None:
     planned_story = next((each for each in own.store.load(trunk).backlog.stories if each.id == story), None)
     if (
         new_steps
-        and all(step.note.startswith(RESTART_NOTE) for step in new_steps)
+        and all(step.note.startswith(RESTART_NOTES) for step in new_steps)
         and planned_story
         and planned_story.status not in SETTLED
     ):
-        restart_story(own, story, trunk, tip, new_steps[-1].note.removeprefix(f"{RESTART_NOTE}: "))
+        restart_story(own, story, trunk, tip, new_steps[-1].note.partition(": ")[2])
 
 
 def load_story_position(own: Session, head: str, story: str) -> Position:
@@ -76,12 +77,12 @@ def load_story_position(own: Session, head: str, story: str) -> Position:
     return load_position(own, head, state, next(each for each in state.backlog.stories if each.id == story))
 
 
-def make_restart_landing(own: Session, position: Position, text: str) -> Landing:
+def make_restart_commit(own: Session, position: Position, text: str) -> PendingCommit:
     story, n, tree = position.story.id, len(position.cycle.steps) + 1, position.code_tree
     evidence = Evidence(
         phase=Phase.NOTE, prd=own.prd.id, story=story, step=n, base_tree=tree, head_tree=tree, note=text
     )
-    return Landing(
+    return PendingCommit(
         base=position.head,
         code_tree=tree,
         story=story,
@@ -96,14 +97,14 @@ def make_restart_landing(own: Session, position: Position, text: str) -> Landing
 
 
 def make_restart_change(
-    own: Session, position: Position, old_cycle: Cycle, landing: Landing, files: Mapping[str, bytes]
+    own: Session, position: Position, old_cycle: Cycle, pending: PendingCommit, files: Mapping[str, bytes]
 ) -> StateChange:
     paths, prd, current = own.store.paths, position.state.prd, position.cycle
     assert prd is not None, "a story belongs to a plan"
     backlog = phase_transitions.set_story_status(position.state.backlog, position.story.id, "in_progress")
     cycle = make_restart_cycle(own, position, old_cycle)
     cycle = cycle.model_copy(
-        update={"steps": (*current.steps, make_restart_step(own, position, old_cycle, cycle, landing))}
+        update={"steps": (*current.steps, make_restart_step(own, position, old_cycle, cycle, pending))}
     )
     change = StateChange()
     for path, data in files.items():
@@ -131,18 +132,18 @@ def make_restart_cycle(own: Session, position: Position, old_cycle: Cycle) -> Cy
     )
 
 
-def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle: Cycle, landing: Landing) -> Step:
+def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle: Cycle, pending: PendingCommit) -> Step:
     """Return the note's step, which sums up all steps since, so that the story's limits include them."""
     steps = old_cycle.steps[len(position.cycle.steps) :]
     return Step(
-        n=landing.n,
+        n=pending.n,
         phase=Phase.NOTE,
-        at=landing.at,
-        code_tree=landing.code_tree,
-        evidence=landing.digest,
+        at=pending.at,
+        code_tree=pending.code_tree,
+        evidence=pending.digest,
         seconds=round(sum(each.seconds for each in steps), 3),
         spend=sum((each.spend for each in steps), sum_step_spend(own, position)),
-        note=landing.note,
+        note=pending.note,
         draft=cycle.design != position.cycle.design,
     )
 

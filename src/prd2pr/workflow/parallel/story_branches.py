@@ -51,12 +51,12 @@ STEP_LIMIT_REACHED = "the step limit is reached"
 
 @dataclass(frozen=True)
 class StoryAttempt:
-    """How far a story got on its own branch; `rest` says why no further."""
+    """How far a story got on its own branch; `stop` says why no further."""
 
     story: str
     head: str
     steps: int
-    rest: NoAction
+    stop: NoAction
     session: Session  # the story's own, with the journal and run record for `integrate_story`
     ready: bool = False  # ready to be integrated
     note: str = ""  # says that there is no refactoring, to be recorded with the integration
@@ -76,7 +76,7 @@ def work_on_story(session: Session, story: str, max_steps: int | None = None) ->
             own.services.writer.move(own.target.branch, session.git.rev(own.target.prd_branch), None)
         else:
             rebase_restarted_story(own, story, tip)
-        own.log.landings.last = current_head(own)
+        own.log.branch_writes.last = current_head(own)
         move_journal_to_head(own)
         return _run_until_stop(own, story, max_steps)
 
@@ -89,7 +89,7 @@ def _run_until_stop(own: Session, story: str, max_steps: int | None) -> StoryAtt
             result = _run_story_step(own, story, before)
         except BranchMoved:
             races += 1
-            refuse_lost_steps(own, own.log.landings.last)
+            refuse_lost_steps(own, own.log.branch_writes.last)
             own.services.journal.move_entries(before, current_head(own))
             if races >= MAX_RACES:
                 raise
@@ -116,13 +116,13 @@ def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:
     if story_record.status == "blocked":
         cycle = state.cycle(story)
         return NoAction("blocked", f"{story}: {cycle.blocked if cycle else 'a person decides'}")
-    due = find_story_action(situation, story_record)
-    if isinstance(due, NoAction):
-        return due
-    if due.phase is Phase.INTEGRATED:
+    action = find_story_action(situation, story_record)
+    if isinstance(action, NoAction):
+        return action
+    if action.phase is Phase.INTEGRATED:
         return NoAction("nothing", READY)
-    with record_failures(own, due.phase, story):
-        return run_phase_step(own, load_position(own, head, state, story_record), due.phase)
+    with record_failures(own, action.phase, story):
+        return run_phase_step(own, load_position(own, head, state, story_record), action.phase)
 
 
 def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
@@ -144,10 +144,10 @@ def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
 
 @dataclass(frozen=True)
 class LeftOverResult:
-    """Steps done on left-over stories. Without a `rest`, work on the PRD's branch can continue."""
+    """Steps done on left-over stories. Without a `stop`, work on the PRD's branch can continue."""
 
     steps: int = 0
-    rest: NoAction | None = None
+    stop: NoAction | None = None
 
 
 def finish_left_over_stories(session: Session, max_steps: int | None = None) -> LeftOverResult:
@@ -161,8 +161,8 @@ def finish_left_over_stories(session: Session, max_steps: int | None = None) -> 
             continue
         result = _finish_story(session, story, None if max_steps is None else max_steps - steps)
         steps += result.steps
-        if result.rest is not None:
-            return LeftOverResult(steps, result.rest)
+        if result.stop is not None:
+            return LeftOverResult(steps, result.stop)
     is_limit_reached = bool(steps) and max_steps is not None and steps >= max_steps
     return LeftOverResult(steps, NoAction("stopped", STEP_LIMIT_REACHED) if is_limit_reached else None)
 
@@ -174,14 +174,14 @@ def _finish_story(session: Session, story: str, max_steps: int | None) -> LeftOv
         attempt = work_on_story(own, story, None if max_steps is None else max_steps - steps)
         steps += attempt.steps
         try:
-            if not attempt.ready and attempt.rest.outcome not in ("blocked", "stopped", "done"):
-                return LeftOverResult(steps, attempt.rest)
+            if not attempt.ready and attempt.stop.outcome not in ("blocked", "stopped", "done"):
+                return LeftOverResult(steps, attempt.stop)
             integration = integrate_story(session, story, attempt.session, attempt.note)
         finally:
             session.log.workers.lines += attempt.session.log.lines
             session.log.workers.spend += attempt.session.log.spend
         steps += integration.outcome == "integrated"
-        if integration.outcome == "waiting" and attempt.rest.outcome != "blocked":
+        if integration.outcome == "waiting" and attempt.stop.outcome != "blocked":
             return LeftOverResult(steps, NoAction("waiting", integration.reason))
         if integration.outcome != "again":
             return LeftOverResult(steps)

@@ -20,7 +20,7 @@ from prd2pr.domain.write_policy import WritePolicy, build_write_policy
 from prd2pr.languages.python.hidden_examples import HIDDEN_EXAMPLE_PATTERNS as HELD_OUT_NAMES
 from prd2pr.planning.decisions.spending import list_unfinished_attempts
 from prd2pr.state.store import BranchState
-from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignment
+from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import BranchSpend, JournalEntry, entry_subject, refused_entries, sum_spend
 
@@ -144,10 +144,6 @@ def make_write_policy(session: Session, position: Position, role: Role[WorkRepor
         locked=() if role.phase is Phase.RED else locked,
         kind=position.story.kind,
     )
-
-
-def work_once(session: Session, assignment: Assignment[WorkReport]) -> RoleWork[WorkReport]:
-    return run_assignment(session, assignment)
 
 
 def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
@@ -276,7 +272,7 @@ def measure_step_seconds(session: Session, position: Position) -> float:
         entry_subject(entry) == position.story.id for entry in session.services.journal.entries_since(position.head)
     )
     log = session.log
-    return round(session.clock.monotonic() - (log.landings.last_at or log.started), 3) if has_worked else 0.0
+    return round(session.clock.monotonic() - (log.branch_writes.last_at or log.started), 3) if has_worked else 0.0
 
 
 def red_failures_text(position: Position) -> str:

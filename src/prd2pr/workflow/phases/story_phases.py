@@ -50,7 +50,6 @@ from prd2pr.workflow.phases.attempts import (
     measure_step_seconds,
     record_refusal,
     sum_step_spend,
-    work_once,
 )
 from prd2pr.workflow.phases.hidden_examples import NO_HIDDEN_EXAMPLES, describe_failed_examples, extract_hidden_examples
 from prd2pr.workflow.phases.lessons import make_story_memory
@@ -221,7 +220,7 @@ def attempt_phase(session: Session, position: Position, role: Role[WorkReport], 
     """Make attempts with the role until the gate accepts one or none is left."""
     earlier, judged = load_earlier_attempts(session, position, role.phase), None
     while len(earlier) < attempts:
-        work = work_once(session, make_next_assignment(session, position, role, earlier, attempts))
+        work = run_assignment(session, make_next_assignment(session, position, role, earlier, attempts))
         if work.result.stop == "contradiction":
             return Stuck(f"the {role.title} reports a contradiction: {work.result.explanation}")
         if role is REFACTORER and work.code_tree == position.code_tree:
@@ -322,7 +321,7 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
     attempts = session.config.attempts
     earlier = load_earlier_attempts(session, position, Phase.RED)
     while len(earlier) < attempts:
-        work = work_once(session, make_next_assignment(session, position, FUSED, earlier, attempts))
+        work = run_assignment(session, make_next_assignment(session, position, FUSED, earlier, attempts))
         if work.result.stop == "contradiction":
             return Stuck(f"the programmer reports a contradiction: {work.result.explanation}")
         tests_only = replace(work, code_tree=drop_code_changes(session, position.base_tree, work.code_tree))

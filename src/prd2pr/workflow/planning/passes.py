@@ -89,7 +89,7 @@ def report_pass(session: Session, outcome: str, started: float, tokens: int) -> 
     )
 
 
-def time_pass(context: PlanningContext) -> Callable[[str], None]:
+def measure_pass(context: PlanningContext) -> Callable[[str], None]:
     """Return a function that reports the end of a pass with its time and tokens."""
     session = context.session
     started, tokens = session.clock.monotonic(), session.log.spend.tokens
@@ -100,7 +100,7 @@ def time_pass(context: PlanningContext) -> Callable[[str], None]:
 
 
 def plan_cycles(context: PlanningContext) -> Grouping:
-    report, prd = time_pass(context), context.session.prd
+    report, prd = measure_pass(context), context.session.prd
     given = derive_cycles(prd)
     if given is not None:
         source = "listed in the PRD" if prd.cycles else "few requirements"
@@ -126,7 +126,7 @@ def plan_cycles(context: PlanningContext) -> Grouping:
 
 
 def plan_tasks(context: PlanningContext, grouping: Grouping) -> tuple[CycleTasks, ...]:
-    report, prd = time_pass(context), context.session.prd
+    report, prd = measure_pass(context), context.session.prd
     queries = [make_tasks_question(context, grouping, cycle) for cycle in grouping.cycles]
     answers = ask_all(context, DECOMPOSER_TASKS, queries)
     cycle_tasks = tuple(
@@ -177,7 +177,7 @@ def plan_criteria(
     context: PlanningContext, stories: tuple[StoryDraft, ...], known: written.Criteria, stand: PlanPart
 ) -> WrittenCriteria:
     """Ask for missing criteria. `known`: those in the PRD; `stand`: questions and assumptions of earlier passes."""
-    report, prd = time_pass(context), context.session.prd
+    report, prd = measure_pass(context), context.session.prd
     missing = written.select_stories_without_criteria(prd, stories, known)
     parts = [replace(stand, name=part.name, stories=part.stories) for part in build_parts("criteria", missing)]
     queries = [make_criteria_question(part, known) for part in parts]
@@ -230,7 +230,7 @@ class HintedStories:
 
 def plan_hints(context: PlanningContext, stories: tuple[StoryDraft, ...]) -> HintedStories:
     """Ask for hints; an unusable answer is ignored."""
-    report, prd = time_pass(context), context.session.prd
+    report, prd = measure_pass(context), context.session.prd
     parts = [replace(part, plan=stories) for part in build_parts("hints", select_hinted_stories(stories))]
     queries: list[PassQuestion[HintsDraft]] = [PassQuestion(part, lambda _: (), lambda _: True) for part in parts]
     answers = ask_all(context, DECOMPOSER_HINTS, queries, needed=False)

@@ -16,7 +16,7 @@ from prd2pr.planning.plan_diff import (
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import Landing, add_prd_to_tree, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, add_prd_to_tree, encode_ungated_proof, land
 from prd2pr.workflow.commits.text import replan_message
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import find_unproven_work
@@ -83,7 +83,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
     diff = diff_plans(state.backlog, backlog, change.asked)
     subject, body = replan_message(session.prd, diff)
     proof = encode_ungated_proof(evidence, Phase.PLAN)
-    landing = Landing(state.commit, tree, PLAN_STORY, n, Phase.PLAN, subject, body, proof, at)
+    pending = PendingCommit(state.commit, tree, PLAN_STORY, n, Phase.PLAN, subject, body, proof, at)
     paths = state.paths
     documents = (
         StateChange()
@@ -97,7 +97,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
         documents = documents.with_doc(paths.sprint(sprint.id), sprint)
     session.log.add(at, "replanned", kept=len(diff.kept), new=len(diff.new), changed=len(diff.changed))
     spend = sum_spend(session.services.journal.entries_since(state.commit))
-    sha = land(session, landing, documents)
+    sha = land(session, pending, documents)
     session.progress.say(
         "phase",
         story=session.prd.id,
@@ -134,7 +134,7 @@ def extend_sprint(session: Session, state: BranchState, backlog: Backlog) -> Spr
 def find_outdated_plan(session: Session, state: BranchState) -> NoAction | None:
     """Return why the plan must not be used: the changed PRD could not be planned."""
     outdated = session.host.outdated_plan
-    return outdated.rest if outdated is not None and state.prd is not None and state.prd.blob == outdated.blob else None
+    return outdated.stop if outdated is not None and state.prd is not None and state.prd.blob == outdated.blob else None
 
 
 def find_missing_prd(session: Session, state: BranchState) -> NoAction | None:

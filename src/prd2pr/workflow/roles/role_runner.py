@@ -391,7 +391,7 @@ def make_budget(session: Session, assignment: Assignment[Output]) -> Budget:
     unsettled = session.services.journal.entries_since(assignment.head)
     reserved = sum(session.log.calls.reserved.values(), Spend())
     on_story = (each for key, each in session.log.calls.reserved.items() if key.startswith(f"{assignment.subject}/"))
-    under_way = session.clock.monotonic() - (session.log.landings.last_at or session.log.started)
+    under_way = session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started)
     return Budget(
         limits=session.constraints.limits,
         spent_run=session.log.spend + reserved,
@@ -408,7 +408,7 @@ def make_shared_budget(session: Session, assignment: Assignment[Output], shared:
     """Return the budget over all workers of the run."""
     subject, unsettled = assignment.subject, session.services.journal.entries_since(assignment.head)
     on_story = sum_spend(unsettled, subject) + shared.reserved_for(subject) if subject else Spend()
-    under_way = session.clock.monotonic() - (session.log.landings.last_at or session.log.started)
+    under_way = session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started)
     return Budget(
         limits=session.constraints.limits,
         spent_run=shared.spent + shared.reserved,

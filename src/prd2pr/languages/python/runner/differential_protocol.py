@@ -11,7 +11,7 @@ from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, DifferentialRe
 from prd2pr.domain.timeouts import describe_stopped_run
 from prd2pr.languages.differential_plan import DifferentialPlan
 from prd2pr.languages.python.differential.comparison import compare_outcomes, weigh_difference
-from prd2pr.languages.python.differential.uncovered import find_uncovered_code
+from prd2pr.languages.python.differential.coverage_gaps import find_uncovered_code
 from prd2pr.languages.python.runner.canary import Canary
 from prd2pr.languages.python.runner.canary_text import SUBJECTS
 from prd2pr.languages.python.runner.mutation_protocol import get_last_output_line, read_facts, remove_paths

@@ -83,7 +83,7 @@ def _find_status_problems(run: RunObservations) -> list[str]:
         return [f"the test process ended (status {run.exit_status}) before pytest did{f', in {during}' * bool(during)}"]
     if observed.end != TESTS_FAILED:
         meaning = _STATUS_MEANINGS.get(observed.end, "unknown")
-        tail = _summarise_errors(run) if observed.end in {2, 3, 4} else ""
+        tail = _summarize_errors(run) if observed.end in {2, 3, 4} else ""
         if observed.end == 4:
             return [f"pytest could not start{tail}"]
         return [f"pytest ended with status {observed.end} ({meaning}), but a canary requires {TESTS_FAILED}{tail}"]
@@ -95,7 +95,7 @@ def _find_status_problems(run: RunObservations) -> list[str]:
     return []
 
 
-def _summarise_errors(run: RunObservations) -> str:
+def _summarize_errors(run: RunObservations) -> str:
     """pytest's own error messages without usage and decoration."""
     lines = [line.strip().removeprefix("INTERNALERROR>").strip("! ") for line in run.output.splitlines()]
     errors = [line for line in lines if _ERROR_LINE.search(line) and not line.startswith("ERROR: usage:")]

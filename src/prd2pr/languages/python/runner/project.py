@@ -36,7 +36,7 @@ class PytestProject:
     norecursedirs: tuple[str, ...] = NORECURSE
     testpaths: tuple[str, ...] = ()
     addopts: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()  # normalised names of distributions: pytest plugins among them are enabled
+    named: tuple[str, ...] = ()  # normalized names of distributions: pytest plugins among them are enabled
 
     def is_ignored(self, path: str) -> bool:
         """Whether pytest, as configured, does not collect this path."""
@@ -127,10 +127,10 @@ def _list_named_distributions(root: Path, required: list[str]) -> tuple[str, ...
         *_read_ini_requirements(parse_ini(_read_text(root / "tox.ini"))),
         *(found for name in ("setup.py", "noxfile.py") for found in _QUOTED.findall(_read_text(root / name))),
     ]
-    return tuple(sorted({_normalise_name(match[1]) for name in names if (match := _REQUIREMENT.match(name))}))
+    return tuple(sorted({_normalize_name(match[1]) for name in names if (match := _REQUIREMENT.match(name))}))
 
 
-def _normalise_name(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -32,7 +32,7 @@ from prd2pr.languages.python.runner.mutation_protocol import (
     build_mutation_parameters,
     read_mutation_result,
 )
-from prd2pr.languages.python.runner.prewarmed import PrewarmedPool, PrewarmedProcess, RunDirectories
+from prd2pr.languages.python.runner.prewarmed_process import PrewarmedPool, PrewarmedProcess, RunDirectories
 from prd2pr.languages.python.runner.project import PytestProject, load_pytest_project
 from prd2pr.languages.python.runner.results import ResultContext, collect_results
 from prd2pr.languages.python.test_naming import TestNaming
@@ -113,12 +113,12 @@ class PytestRunner:
         """Start loading pytest for a coming run."""
         self._pool.start(hash_seed)
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         """Whether each run has its own network, processes and files."""
         return not list_missing_protections(self.sandbox())
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
-        if in_parallel and not self.keeps_apart():
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        if in_parallel and not self.isolates_runs():
             return None
         return EarlyRun(lambda given_up: self.run(request, given_up))
 

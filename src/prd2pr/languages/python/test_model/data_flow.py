@@ -74,7 +74,7 @@ class Liveness:
         }
 
 
-def analyse_liveness(scope: TestScope) -> Liveness:
+def analyze_liveness(scope: TestScope) -> Liveness:
     """Find the dead names of a test: start with all bound names and drop those that something live touches."""
     nodes = [node for statement in _list_statements(scope) for node in ast.walk(statement)]
     dead = _list_bound_names(scope, nodes)

@@ -12,7 +12,7 @@ from prd2pr.domain.results.finding_kind import FindingKind, define_error
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.languages.python.examples import CallExample, find_examples
 from prd2pr.languages.python.test_model.constants import UNKNOWN
-from prd2pr.languages.python.test_model.data_flow import Liveness, analyse_liveness, find_bindings
+from prd2pr.languages.python.test_model.data_flow import Liveness, analyze_liveness, find_bindings
 from prd2pr.languages.python.test_model.equations import (
     AssertedEquation,
     find_asserted_comparisons,
@@ -253,7 +253,7 @@ def _find_expected_column(test: DeclaredTest, names: list[str]) -> int | None:
 
 def check_impossible_values(suite: Suite) -> Iterator[Fact]:
     for scope in list_scopes(suite, list_judged_tests(suite.module, suite.context)):
-        live = analyse_liveness(scope)
+        live = analyze_liveness(scope)
         for line, assertion in _find_impossible(scope, live):
             message = f"`{assertion}` can never be true"
             yield Fact(code="RED310", path=suite.module.path, line=line, test=scope.test.id, message=message)

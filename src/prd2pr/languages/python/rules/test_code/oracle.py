@@ -217,7 +217,7 @@ class _MirrorFinder:
         names = {name for name in calls if name and self.scope.suite.is_subject_module(name)}
         return {name for name in names if not name.rpartition(".")[2][:1].isupper()}
 
-    # --- normalisation ---
+    # --- normalization ---
 
     def _normalize(self, node: ast.expr) -> ast.expr:
         result: ast.expr = _Normalizer(self, _MAX_DEPTH, _ReplacementLimit(_MAX_REPLACEMENTS)).visit(

@@ -19,7 +19,7 @@ from prd2pr.languages.python.rules.test_code.weak_assertions import (
     find_opposite_options,
 )
 from prd2pr.languages.python.test_model.constants import UNKNOWN
-from prd2pr.languages.python.test_model.data_flow import Liveness, analyse_liveness, is_existence_check, uses_subject
+from prd2pr.languages.python.test_model.data_flow import Liveness, analyze_liveness, is_existence_check, uses_subject
 from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, list_judged_tests
 from prd2pr.languages.python.test_model.scope import TestScope, list_scopes
 from prd2pr.languages.python.test_model.suite import Suite
@@ -96,7 +96,7 @@ def check_vacuous(suite: Suite) -> Iterator[Fact]:
 
 
 def _check_scope(scope: TestScope) -> Iterator[Fact]:
-    live = analyse_liveness(scope)
+    live = analyze_liveness(scope)
     judged = [_judge_assertion(assertion, live) for assertion in find_test_assertions(live)]
     outright = [each for each in judged if each.fault in _FAULTS_ALWAYS_REPORTED]
     yield from (_make_fact(scope, each.fault, each.line, each.message) for each in outright)

@@ -6,7 +6,7 @@ from prd2pr.domain.forge import Comment, Pull, is_same_text
 from prd2pr.errors import HubProblem
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id
-from prd2pr.github.messages.closed import ClosedView, HaltedView, count_settled
+from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView, count_settled
 from prd2pr.github.messages.markers import (
     checked_marker,
     head_marker,

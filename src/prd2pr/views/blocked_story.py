@@ -79,8 +79,8 @@ def is_story_blocked(view: ActionContext, story: Story) -> bool:
 
 def list_current_attempts(story: Story, cycle: Cycle) -> tuple[RefusedAttempt, ...]:
     """List refused attempts at the current phase, or at integration if a refused refactoring was dropped."""
-    due = find_next_phase(story, cycle.model_copy(update={"paused": False}))
-    phases = {due, Phase.INTEGRATED} if due is Phase.REFACTOR else {due}
+    next_phase = find_next_phase(story, cycle.model_copy(update={"paused": False}))
+    phases = {next_phase, Phase.INTEGRATED} if next_phase is Phase.REFACTOR else {next_phase}
     return tuple(each for each in cycle.refused if each.phase in phases)
 
 

@@ -31,10 +31,10 @@ def prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
     if same or not was_labelled_since(context, issue, last_plan_time(state)):
         return None
     if isinstance(subject, UnreadablePrd):
-        return rest_until_relabelled(context, f"its text is not a valid PRD: {subject.problem.what}")
+        return wait_for_relabel(context, f"its text is not a valid PRD: {subject.problem.what}")
     if not can_label(context, issue.author):
         # Its author can edit it at any time, and may not decide what is built.
-        return rest_until_relabelled(context, "its text then is not known: its author may have changed it since")
+        return wait_for_relabel(context, "its text then is not known: its author may have changed it since")
     return subject.prd if isinstance(subject, Subject) else None
 
 
@@ -59,7 +59,7 @@ def last_plan_time(state: BranchState) -> str:
     return state.store.git.commit_info(state.commit).at
 
 
-def rest_until_relabelled(context: GitHubContext, why: str) -> NoAction:
+def wait_for_relabel(context: GitHubContext, why: str) -> NoAction:
     label = context.config.labels.trigger
     return NoAction(
         "waiting",

@@ -7,7 +7,7 @@ import threading
 import pytest
 from small_projects import TARGET, exporter
 
-from prd2pr.languages.python.runner.prewarmed import PrewarmedPool
+from prd2pr.languages.python.runner.prewarmed_process import PrewarmedPool
 from prd2pr.languages.python.runner.pytest_runner import PytestRunner
 from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS, RunRequest
 
