@@ -263,12 +263,12 @@ def risks(*levels: str, name: str = "x-1") -> security.SecurityAnswer:
 
 
 def test_only_a_critical_risk_requires_a_person() -> None:
-    assert security.security_verdict(risks()) == "clear"
-    assert security.security_verdict(risks("low", "high", "medium")) == "high"
+    assert security.format_security_verdict(risks()) == "clear"
+    assert security.format_security_verdict(risks("low", "high", "medium")) == "high"
     assert security.format_security_question(risks("high")) == ""
     asking = risks("low", "critical")
     plan = backlog(story(1)).model_copy(update={"questions": ("Which one?", security.format_security_question(asking))})
-    record = RoleRecord(role="security", at=NOW, verdict=security.security_verdict(asking))
+    record = RoleRecord(role="security", at=NOW, verdict=security.format_security_verdict(asking))
     assert (
         security.find_security_question(plan, record)
         == "Security: should this be built despite a critical risk? x-1: critical harm"
@@ -407,8 +407,8 @@ def judged(**followed: str) -> pattern_validator.PatternAnswer:
 def test_compliance_score_is_computed_by_code() -> None:
     assert pattern_validator.compute_compliance(judged(a="wholly", b="mostly", c="partly", d="not").patterns) == 53.8
     assert pattern_validator.compute_compliance(judged(a="wholly", b="not applicable").patterns) == 100
-    assert pattern_validator.pattern_verdict(judged(a="not applicable")) == "no pattern applies"
-    assert pattern_validator.pattern_verdict(judged(a="not")) == "0 of 100"
+    assert pattern_validator.format_pattern_verdict(judged(a="not applicable")) == "no pattern applies"
+    assert pattern_validator.format_pattern_verdict(judged(a="not")) == "0 of 100"
     assert len(pattern_validator.drop_unknown_patterns(judged(a="not", z="wholly"), ["a"]).patterns) == 1
 
 
@@ -428,9 +428,9 @@ def reviewed(*criteria: tuple[str, bool, str]) -> review.ReviewAnswer:
 
 
 def test_only_an_unmet_must_blocks() -> None:
-    assert review.review_verdict(reviewed(("x-1.c1", True, "must"), ("x-1.c2", False, "should"))) == "met"
+    assert review.format_review_verdict(reviewed(("x-1.c1", True, "must"), ("x-1.c2", False, "should"))) == "met"
     wrong = reviewed(("x-1.c1", False, "must"), ("x-1.c2", False, "must"))
-    assert review.review_verdict(wrong) == "not met"
+    assert review.format_review_verdict(wrong) == "not met"
     assert review.format_blocking_reason(wrong) == "Review: x-1.c1 is not met (and x-1.c2): see"
 
 

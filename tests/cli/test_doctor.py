@@ -11,7 +11,7 @@ from fakes.github.fake import FakeGitHub
 from fakes.github.server import serve
 from prd2pr.cli.doctor.checkup import SetupCheck, format_total
 from prd2pr.cli.doctor.github_checks import ORIGIN, check_github
-from prd2pr.cli.doctor.workflow_check import branch_check, workflow_checks
+from prd2pr.cli.doctor.workflow_check import run_branch_check, run_workflow_checks
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
@@ -74,7 +74,7 @@ def marks(checks: dict[str, dict[str, str]], *names: str) -> list[str]:
 
 
 def story_jobs(text: str, config: Config) -> SetupCheck | None:
-    return next((each for each in workflow_checks(text, config, "main", COMMIT) if each.name == "story jobs"), None)
+    return next((each for each in run_workflow_checks(text, config, "main", COMMIT) if each.name == "story jobs"), None)
 
 
 def test_a_workflow_without_the_configured_jobs():
@@ -180,14 +180,14 @@ def test_a_workflow_on_this_branch_only(ready):
 )
 def test_checks_of_a_workflow(change, name, mark, words):
     text = workflow_text(Config(), "main", ACTION).replace(*change)
-    found = {check.name: check for check in workflow_checks(text, Config(), "main", COMMIT)}
+    found = {check.name: check for check in run_workflow_checks(text, Config(), "main", COMMIT)}
     assert found[name].mark == mark
     assert words in found[name].found
 
 
 def test_two_versions_in_one_workflow_are_wrong():
     text = workflow_text(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
-    assert next(workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
+    assert next(run_workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
 
 
 def test_a_workflow_for_another_branch(hosted):
@@ -198,7 +198,7 @@ def test_a_workflow_for_another_branch(hosted):
     assert check["mark"] == "wrong"
     assert "names main, but GitHub's default branch is trunk" in check["found"]
     half = workflow_text(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
-    assert branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
+    assert run_branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,15 @@ def test_a_workflow_for_another_branch(hosted):
 def test_whether_notifications_can_be_sent(config, change, mark):
     wanted = load_config(config)
     text = workflow_text(wanted, "main", ACTION).replace(*change)
-    assert {check.name: check.mark for check in workflow_checks(text, wanted, "main", "")}["notices"] == mark
-    assert "notices" not in {check.name for check in workflow_checks(text, Config(), "main", "")}
+    assert {check.name: check.mark for check in run_workflow_checks(text, wanted, "main", "")}["notices"] == mark
+    assert "notices" not in {check.name for check in run_workflow_checks(text, Config(), "main", "")}
 
 
 def test_models_without_a_key_need_no_secret():
     human = load_config("models: {default: human, strong: human}\n")
-    found = {check.name: check for check in workflow_checks(workflow_text(human, "main", ACTION), human, "main", "")}
+    found = {
+        check.name: check for check in run_workflow_checks(workflow_text(human, "main", ACTION), human, "main", "")
+    }
     assert (found["model key"].mark, found["model key"].found) == ("ok", "none needed")
 
 

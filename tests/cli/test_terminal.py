@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from prd2pr.cli.terminal import Terminal, is_interactive
-from prd2pr.cli.terminal_lines import EVENTS, RENDERERS, error_lines, render_event, verdict_lines
+from prd2pr.cli.terminal_lines import EVENTS, RENDERERS, format_error_lines, format_verdict_lines, render_event
 from prd2pr.domain.costs.estimate import Estimate
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary, TestResult, Verdict
 from prd2pr.domain.records import Phase
@@ -226,7 +226,7 @@ FINDINGS = (
 
 
 def test_a_refusal() -> None:
-    lines = verdict_lines(evidence(), Verdict(phase=Phase.GREEN, accepted=False, findings=FINDINGS))
+    lines = format_verdict_lines(evidence(), Verdict(phase=Phase.GREEN, accepted=False, findings=FINDINGS))
     assert [line.plain for line in lines] == [
         "refused: 1 error, 1 warning                       12 story tests, 41 others, sandboxed, honest run",
         "  error   GRN101  src/shop/conftest.py   changes how tests run",
@@ -235,24 +235,24 @@ def test_a_refusal() -> None:
 
 
 def test_an_acceptance_of_a_run_without_sandbox() -> None:
-    (line,) = verdict_lines(evidence(sandbox="none"), Verdict(phase=Phase.GREEN, accepted=True), 60)
+    (line,) = format_verdict_lines(evidence(sandbox="none"), Verdict(phase=Phase.GREEN, accepted=True), 60)
     assert line.plain == "accepted: 0 errors, 0 warnings   12 story tests, 41 others, no sandbox, honest run"
 
 
 def test_an_invalid_run_says_why() -> None:
     seen = evidence(honest=False, problems=("a canary is missing",))
-    (line,) = verdict_lines(seen, Verdict(phase=Phase.GREEN, accepted=False))
+    (line,) = format_verdict_lines(seen, Verdict(phase=Phase.GREEN, accepted=False))
     assert line.plain.endswith("run NOT honest: a canary is missing")
 
 
 def test_no_run_at_all() -> None:
-    (line,) = verdict_lines(Evidence(phase=Phase.RED), Verdict(phase=Phase.RED, accepted=False))
+    (line,) = format_verdict_lines(Evidence(phase=Phase.RED), Verdict(phase=Phase.RED, accepted=False))
     assert line.plain.endswith("no test run")
 
 
 def test_an_error_says_what_where_and_what_to_do() -> None:
     error = ConfigInvalid("no key `modle`\x1b[31m", where=".prd2pr.yml:3", remedy="did you mean `model`?")
-    assert [line.plain for line in error_lines(error)] == [
+    assert [line.plain for line in format_error_lines(error)] == [
         "error: no key `modle`",
         "where: .prd2pr.yml:3",
         "to do: did you mean `model`?",

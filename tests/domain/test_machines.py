@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from prd2pr.cli.reference import machines_page
+from prd2pr.cli.reference import render_machines_page
 from prd2pr.domain.evidence import Finding, Verdict
 from prd2pr.domain.machines.project_machine import (
     PROJECT_COMMANDS,
@@ -316,7 +316,7 @@ def test_diagrams_show_every_state_and_transition() -> None:
 
 
 def test_docs_page_names_every_command_and_gate() -> None:
-    page = machines_page()
+    page = render_machines_page()
     for command in (*PROJECT_COMMANDS.values(), *CYCLE_COMMANDS.values()):
         row = next(line for line in page.splitlines() if line.startswith(f"| `{command.shown}` |"))
         assert row.count("|") == 5

@@ -20,7 +20,12 @@ from prd2pr.domain.records import ProjectState, RunRecord, Sprint, Status, Trans
 from prd2pr.errors import SetupProblem
 from prd2pr.github.messages.checks import CheckView
 from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
-from prd2pr.github.messages.markers import status_marker, story_marker, tracking_marker, waiting_marker
+from prd2pr.github.messages.markers import (
+    make_status_marker,
+    make_story_marker,
+    make_tracking_marker,
+    make_waiting_marker,
+)
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
     BacklogRow,
@@ -43,15 +48,15 @@ from prd2pr.github.messages.query_replies import (
     VerifyReport,
 )
 from prd2pr.github.messages.rendering import (
-    action_needed_text,
     check_text,
-    closed_text,
-    halted_text,
-    offer_text,
-    status_text,
-    story_issue_text,
-    tracking_text,
-    whole_check_text,
+    render_action_needed_text,
+    render_closed_text,
+    render_halted_text,
+    render_offer_text,
+    render_status_text,
+    render_story_issue_text,
+    render_tracking_text,
+    render_whole_check_text,
 )
 from prd2pr.github.messages.replies import (
     CommandDone,
@@ -68,8 +73,8 @@ from prd2pr.github.messages.replies import (
     UnknownCommandReply,
     WrongArguments,
 )
-from prd2pr.github.messages.status import status_view
-from prd2pr.github.messages.tracking import tracking_view
+from prd2pr.github.messages.status import build_status_view
+from prd2pr.github.messages.tracking import build_tracking_view
 from prd2pr.github.publish.proof import mark_refuted
 from prd2pr.proof.attestation import StatementCheck
 from prd2pr.verification.commit_check import BranchRefutation, UnprovedCommit
@@ -379,19 +384,21 @@ def views() -> dict[str, str]:
         "deadline": (going, NoAction("deadline", "this run's time is used up; another run goes on with it")),
     }
     made = {
-        f"status_{name}": status_text(
-            status_view(in_status(status), status, stop, **links), marks=[status_marker("loyalty")]
+        f"status_{name}": render_status_text(
+            build_status_view(in_status(status), status, stop, **links), marks=[make_status_marker("loyalty")]
         )
         for name, (status, stop) in stops.items()
     }
     installation = "https://github.com/settings/installations/7"
-    made["offer"] = offer_text(
+    made["offer"] = render_offer_text(
         (".prd2pr.yml", ".github/workflows/prd2pr.yml"),
         "acme/shop",
         secrets=("ANTHROPIC_API_KEY",),
         app_url=installation,
     )
-    made["offer_without_secret"] = offer_text((".github/workflows/prd2pr.yml",), "acme/shop", secrets=(), app_url="")
+    made["offer_without_secret"] = render_offer_text(
+        (".github/workflows/prd2pr.yml",), "acme/shop", secrets=(), app_url=""
+    )
     return {**made, **stopped_views(links), **check_views(pull_view), **tracking_views(pull_view)}
 
 
@@ -405,19 +412,19 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
     stuck = sample()
     stuck.update("loyalty-4", blocked="out of attempts: 4 of 4 were refused")
     stuck.status = Status(state=ProjectState.BLOCKED, blocked_reason="loyalty-4: out of attempts")
-    blocked = status_view(
+    blocked = build_status_view(
         stuck.pull_view(mode="none"),
         Status(state=ProjectState.BLOCKED),
         NoAction("blocked", "loyalty-4: out of attempts"),
         **links,
     )
     proven = many(2).pull_view(mode="none")
-    done = status_view(
+    done = build_status_view(
         proven, Status(state=ProjectState.SPRINT_REVIEW), NoAction("done", "all 2 stories are settled"), **links
     )
     asked = refused()["failed"]
     assert isinstance(asked, ProblemReply)
-    problem = status_view(
+    problem = build_status_view(
         sample().pull_view(mode="none"),
         Status(),
         None,
@@ -426,29 +433,31 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         **links,
     )
     refuted = BranchRefutation(7, 8, (UnprovedCommit(sha("forged"), "green(loyalty-1): Earn", ("GRN201",)),))
-    unproved = status_view(
+    unproved = build_status_view(
         mark_refuted(proven, refuted),
         Status(state=ProjectState.SPRINT_REVIEW),
         NoAction("done", "all"),
         refuted=refuted,
         **links,
     )
-    changed = status_view(
+    changed = build_status_view(
         many(2).pull_view(mode="none", unjudged=1),
         Status(state=ProjectState.SPRINT_REVIEW),
         NoAction("done", "all 2 stories are settled"),
         **links,
     )
     return {
-        "status_unjudged": status_text(changed, marks=[status_marker("loyalty")]),
-        "status_unproved": status_text(unproved, marks=[status_marker("loyalty")]),
-        "needed_unproved": action_needed_text(unproved, marker=waiting_marker("loyalty", "unproved")),
+        "status_unjudged": render_status_text(changed, marks=[make_status_marker("loyalty")]),
+        "status_unproved": render_status_text(unproved, marks=[make_status_marker("loyalty")]),
+        "needed_unproved": render_action_needed_text(unproved, marker=make_waiting_marker("loyalty", "unproved")),
         **over_views(),
-        "status_blocked": status_text(blocked, marks=[status_marker("loyalty")]),
-        "status_done": status_text(done, marks=[status_marker("loyalty")]),
-        "status_problem": status_text(problem, marks=[status_marker("loyalty")]),
-        "needed_blocked": action_needed_text(blocked, marker=waiting_marker("loyalty", "blocked/loyalty-4/1")),
-        "needed_problem": action_needed_text(problem, marker=waiting_marker("loyalty", "problem")),
+        "status_blocked": render_status_text(blocked, marks=[make_status_marker("loyalty")]),
+        "status_done": render_status_text(done, marks=[make_status_marker("loyalty")]),
+        "status_problem": render_status_text(problem, marks=[make_status_marker("loyalty")]),
+        "needed_blocked": render_action_needed_text(
+            blocked, marker=make_waiting_marker("loyalty", "blocked/loyalty-4/1")
+        ),
+        "needed_problem": render_action_needed_text(problem, marker=make_waiting_marker("loyalty", "problem")),
     }
 
 
@@ -465,10 +474,10 @@ def over_views() -> dict[str, str]:
     }
     reason = "prd2pr/loyalty was deleted, and is not made again"
     halted = HaltedView("Loyalty points", reason, "restore the branch of #7, or close it")
-    marks = [status_marker("loyalty")]
+    marks = [make_status_marker("loyalty")]
     return {
-        **{f"over_{name}": closed_text(view, marks=marks) for name, view in shown.items()},
-        "halted": halted_text(halted, marks=marks),
+        **{f"over_{name}": render_closed_text(view, marks=marks) for name, view in shown.items()},
+        "halted": render_halted_text(halted, marks=marks),
     }
 
 
@@ -478,7 +487,7 @@ def check_views(pull_view: PullRequestView) -> dict[str, str]:
         f"check_{step.phase}": check_text(CheckView(redeem, step, pull_view.check, 0, (KNOCKED,)))
         for step in redeem.steps
         if step.phase in ("red", "green")
-    } | {"check_whole": whole_check_text(pull_view)}
+    } | {"check_whole": render_whole_check_text(pull_view)}
 
 
 def tracking_views(pull_view: PullRequestView) -> dict[str, str]:
@@ -489,12 +498,12 @@ def tracking_views(pull_view: PullRequestView) -> dict[str, str]:
                   model="claude-sonnet-5-5", steps=("loyalty-1/1", "loyalty-1/2"), spend=spend(2400))
         for n in range(12)
     ]  # fmt: skip
-    view = tracking_view(pull_view, runs, 7, issues, GO_ON)
+    view = build_tracking_view(pull_view, runs, 7, issues, GO_ON)
     branch = sample()
     story = branch.backlog.stories[0].model_copy(update={"description": "Points.\n\nAnd more.", "depends_on": ("x-1",)})
     return {
-        "tracking": tracking_text(view, marker=tracking_marker("loyalty")),
-        "story_issue": story_issue_text(story, branch.prd, 7, marker=story_marker("loyalty", "loyalty-1")),
+        "tracking": render_tracking_text(view, marker=make_tracking_marker("loyalty")),
+        "story_issue": render_story_issue_text(story, branch.prd, 7, marker=make_story_marker("loyalty", "loyalty-1")),
     }
 
 

@@ -21,7 +21,7 @@ from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
 from prd2pr.github.hub import Hub
-from prd2pr.github.messages.markers import read_checked_marker, read_head_marker, status_marker
+from prd2pr.github.messages.markers import make_status_marker, read_checked_marker, read_head_marker
 from prd2pr.github.publish.context import PublishedLinks, PublishRequest
 from prd2pr.github.publish.publisher import build_step_summary, publish
 from prd2pr.github.secret_guard import GuardedHub
@@ -84,7 +84,9 @@ class Stage:
         return [c.body for c in self.repo.comments.values() if c.number == number and c.user != "ada"]
 
     def status(self) -> str:
-        (found,) = [text for text in self.comments_on(self.pull().number) if text.startswith(status_marker("calc"))]
+        (found,) = [
+            text for text in self.comments_on(self.pull().number) if text.startswith(make_status_marker("calc"))
+        ]
         return found
 
     def issues(self) -> dict[str, str]:
@@ -331,11 +333,13 @@ def test_a_copy_of_our_marker_is_not_ours(stage: Stage) -> None:
     stage.at(3)
     stage.show()
     number = stage.pull().number
-    add_comment(stage.fake, stage.repo, number, "ada", f"{status_marker('calc')}\nAll done.")
+    add_comment(stage.fake, stage.repo, number, "ada", f"{make_status_marker('calc')}\nAll done.")
     stage.at(4)
     stage.show()
     assert read_head_marker(stage.status()) == stage.commits[4]
-    assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [f"{status_marker('calc')}\nAll done."]
+    assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [
+        f"{make_status_marker('calc')}\nAll done."
+    ]
 
 
 @pytest.mark.slow

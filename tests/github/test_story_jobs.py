@@ -17,13 +17,13 @@ from prd2pr.github.wave import (
     StoryJobInput,
     Wave,
     apply_share,
+    compute_total_spend,
     is_record_of_run,
     latest_spend_by_run,
     parse_story_job,
     parse_wave,
     record_id_for_run,
     split_budget,
-    total_spend,
 )
 
 AT, LATER = "a" * 40, "b" * 40
@@ -95,7 +95,7 @@ def test_the_records_of_a_runs_jobs_are_found_by_its_number():
     mine, other = record_id_for_run("20260101T000000Z-aa", "9001"), record_id_for_run("20260101T000000Z-bb", "19001")
     assert is_record_of_run(mine, "9001") and not is_record_of_run(other, "9001") and not is_record_of_run(mine, "")
     assert record_id_for_run("x", "") == "x"
-    assert total_spend({mine: Spend(usd=1), other: Spend(usd=2)}).usd == 3
+    assert compute_total_spend({mine: Spend(usd=1), other: Spend(usd=2)}).usd == 3
 
 
 def test_an_older_branch_does_not_reduce_the_cost_of_a_run():

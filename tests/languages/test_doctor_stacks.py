@@ -12,8 +12,8 @@ import pytest
 from languages.mono_world import MonoWorld, mono_world
 from languages.test_setup import repository
 from prd2pr.cli.context import find_stacks, find_toolchain, read_config
-from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, stack_checks, unconfigured_checks
-from prd2pr.cli.verbs.doctor import stacks_check
+from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, run_unconfigured_checks, stack_checks
+from prd2pr.cli.verbs.doctor import run_stacks_check
 from prd2pr.domain.stack import Stack
 from prd2pr.errors import RunnerMissing, SetupProblem
 from prd2pr.state.git import Git
@@ -104,26 +104,26 @@ def test_default_stack_is_reported_as_the_default(tmp_path: Path) -> None:
     world.git("init", "-q", "-b", "main")
     world.commit("start")
     git = Git.open(world.repo)
-    assert stacks_check(git, read_config(git, "HEAD")).found.startswith("python, pytest, the default")
+    assert run_stacks_check(git, read_config(git, "HEAD")).found.startswith("python, pytest, the default")
 
 
 def test_unreadable_manifest_is_reported(tmp_path: Path) -> None:
     world = mono_world(tmp_path, files={"web/package.json": '{"name": "web",,}', "web/a.test.js": ""})
     git = Git.open(world.repo)
-    (check,) = unconfigured_checks(git, read_config(git, "HEAD"))
+    (check,) = run_unconfigured_checks(git, read_config(git, "HEAD"))
     assert (check.mark, check.found.partition(":")[0]) == ("wrong", "web/package.json is not a JSON object")
     world.write({"web/package.json": "{}"})
     world.commit("mended")
-    assert not list(unconfigured_checks(git, read_config(git, "HEAD")))
+    assert not list(run_unconfigured_checks(git, read_config(git, "HEAD")))
 
 
 def test_unknown_language_gets_a_hint_about_generic_runners(tmp_path: Path) -> None:
     git = repository(tmp_path / "ruby", {"Gemfile": "", "lib/a.rb": "", "README.md": ""})
-    check = stacks_check(git, read_config(git, "HEAD"))
+    check = run_stacks_check(git, read_config(git, "HEAD"))
     assert check.mark == "warning"
     assert "JUnit XML or TAP" in check.remedy
     git = repository(tmp_path / "empty", {"README.md": ""})
-    assert stacks_check(git, read_config(git, "HEAD")).mark == "ok"
+    assert run_stacks_check(git, read_config(git, "HEAD")).mark == "ok"
 
 
 def test_no_tool_is_named_twice() -> None:

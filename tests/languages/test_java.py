@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr.cli.context import find_stacks, read_config
-from prd2pr.cli.doctor.stack_checks import unconfigured_checks
+from prd2pr.cli.doctor.stack_checks import run_unconfigured_checks
 from prd2pr.config import TestRun, list_configured_stacks
 from prd2pr.config_file import load_config
 from prd2pr.domain.evidence import FailureKind
@@ -121,7 +121,7 @@ def test_java_project_is_not_treated_as_python(tmp_path: Path) -> None:
     assert "maven" in problem.value.what
     assert "runner: surefire" in problem.value.remedy
     subprocess.run(["git", "-C", str(tmp_path), "update-ref", "refs/heads/main", head], check=True)
-    (check,) = unconfigured_checks(git, read_config(git, head))
+    (check,) = run_unconfigured_checks(git, read_config(git, head))
     assert (check.mark, "runner: surefire" in check.remedy) == ("warning", True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prd2pr.domain.evidence import Evidence, Failure, FailureKind, RunSummary, TestResult
 from prd2pr.domain.records import Phase, Story
-from prd2pr.workflow.commits.text import improvement_text, phase_message, phase_outcome
+from prd2pr.workflow.commits.text import format_improvement_text, phase_message, phase_outcome
 
 
 def run(*results: TestResult, others: int = 0) -> RunSummary:
@@ -40,7 +40,7 @@ def test_cases_and_tests_are_counted_separately():
 def test_refactoring_message_states_the_improvement():
     measures = {"before": {"complexity_sum": 9, "lines": 40}, "after": {"complexity_sum": 6, "lines": 44}}
     evidence = Evidence(phase=Phase.REFACTOR, head_run=run(others=4), improvement=measures)
-    assert improvement_text(evidence) == "complexity 9 → 6"
+    assert format_improvement_text(evidence) == "complexity 9 → 6"
 
 
 def test_long_title_is_complete_in_the_wrapped_body():

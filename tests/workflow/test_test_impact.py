@@ -6,9 +6,9 @@ from prd2pr.workflow.roles.test_impact import (
     ChangedPaths,
     ReachSurvey,
     SelectedTests,
+    format_selection_text,
     select_all_tests,
     select_tests,
-    selection_text,
 )
 
 CART, POINTS, MAIL = "tests/test_cart.py", "tests/test_points.py", "tests/test_mail.py"
@@ -94,10 +94,10 @@ def test_all_tests_run_if_the_impact_is_unknown() -> None:
 
 
 def test_role_is_told_which_tests_run_and_why() -> None:
-    text = selection_text(chosen("src/shop/mail.py"), total=4)
+    text = format_selection_text(chosen("src/shop/mail.py"), total=4)
     assert text.startswith("2 of 4 test files were run: tests/tdd/shop-1/test_shop_1_earn.py (the story's), ")
     assert "tests/test_mail.py (reaches src/shop/mail.py)" in text
     assert "The gate runs all tests" in text
-    assert selection_text(select_all_tests("it is new"), total=4) == "All tests were run: it is new."
+    assert format_selection_text(select_all_tests("it is new"), total=4) == "All tests were run: it is new."
     many = SelectedTests({f"tests/test_{n}.py": "new or changed" for n in range(20)})
-    assert "and 12 more" in selection_text(many, total=40)
+    assert "and 12 more" in format_selection_text(many, total=40)

@@ -34,7 +34,7 @@ def state_diagrams() -> dict[str, str]:
     return {"project": render_project_mermaid(), "cycle": render_cycle_mermaid()}
 
 
-def machines_page() -> str:
+def render_machines_page() -> str:
     diagrams = state_diagrams()
     parts = [
         "# The two state machines\n",
@@ -88,15 +88,15 @@ def reference_pages() -> dict[str, str]:
     return {
         "docs/commands.md": GENERATED_NOTICE + comment_commands_page(),
         "docs/languages.md": GENERATED_NOTICE + render_languages_page(),
-        "docs/roles.md": GENERATED_NOTICE + roles_page(),
-        "docs/reference/commands.md": GENERATED_NOTICE + commands_page(),
-        "docs/reference/config.md": GENERATED_NOTICE + config_page(),
-        "docs/reference/server.md": GENERATED_NOTICE + server_page(),
+        "docs/roles.md": GENERATED_NOTICE + render_roles_page(),
+        "docs/reference/commands.md": GENERATED_NOTICE + render_commands_page(),
+        "docs/reference/config.md": GENERATED_NOTICE + render_config_page(),
+        "docs/reference/server.md": GENERATED_NOTICE + render_server_page(),
         "docs/reference/app.md": GENERATED_NOTICE + app_page(),
         "docs/reference/findings.md": GENERATED_NOTICE + render_findings_page(),
         **{f"docs/findings/{code}.md": GENERATED_NOTICE + page for code, page in render_finding_pages().items()},
         "docs/reference/errors.md": GENERATED_NOTICE + render_errors_page(),
-        "docs/reference/machines.md": GENERATED_NOTICE + machines_page(),
+        "docs/reference/machines.md": GENERATED_NOTICE + render_machines_page(),
         "docs/prd2pr.schema.json": json.dumps(build_json_schema(), indent=2) + "\n",
     }
 
@@ -122,11 +122,11 @@ changes of a PRD are planned by the planner alone.
 """
 
 
-def roles_page() -> str:
-    return ROLES_INTRO + "".join(map(role_row, ROLES.values()))
+def render_roles_page() -> str:
+    return ROLES_INTRO + "".join(map(render_role_row, ROLES.values()))
 
 
-def role_row(role: Role[Any]) -> str:
+def render_role_row(role: Role[Any]) -> str:
     tools = "reads, writes, runs tests" if role.can_write else "reads" if role.tools else "none"
     runs = " | ".join(each or "–" for each in ROLE_EXECUTORS[role.name])
     model = f"`models.{role.tier}`" if role.uses_model else "none"
@@ -135,7 +135,7 @@ def role_row(role: Role[Any]) -> str:
     return f"| `{role.name}` | {role.moment.value} | {summary} | {stops} | {runs} | {tools} | {model} |\n"
 
 
-def commands_page() -> str:
+def render_commands_page() -> str:
     intro = "# Commands\n\nEvery read command has `--json`. A bug exits with status 3 and prints a report to paste.\n\n"
     rows = "".join(f"| [`{each.name}`](#{each.name}) | {each.help} | {each.exits} |\n" for each in COMMANDS)
     table = "| command | does | exit status |\n|---|---|---|\n" + rows
@@ -150,7 +150,7 @@ def command_section(command: TableCommand) -> str:
     return "\n".join(lines) + "\n"
 
 
-def config_page() -> str:
+def render_config_page() -> str:
     intro = (
         "# Configuration\n\n`.prd2pr.yml` at the root of the base branch; every key is optional. "
         "Unknown keys are errors.\n"
@@ -163,7 +163,7 @@ def config_page() -> str:
     )
 
 
-def server_page() -> str:
+def render_server_page() -> str:
     intro = (
         "# Settings of the server\n\n`prd2pr serve` reads its settings from the file given with `--config`, from the "
         "environment and from options; later sources take precedence.\n"

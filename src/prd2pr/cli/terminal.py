@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from prd2pr.cli.terminal_lines import MAX_WIDTH, check_event, error_lines, render_event, verdict_lines
+from prd2pr.cli.terminal_lines import MAX_WIDTH, check_event, format_error_lines, format_verdict_lines, render_event
 from prd2pr.domain.evidence import Evidence, Verdict
 from prd2pr.domain.wording import clean_line, neutralize_log_commands
 from prd2pr.errors import Prd2prError
@@ -117,10 +117,10 @@ class Terminal:
             self._refresh()
 
     def verdict(self, evidence: Evidence, verdict: Verdict) -> None:
-        self._print(verdict_lines(evidence, verdict, self.width))
+        self._print(format_verdict_lines(evidence, verdict, self.width))
 
     def error(self, error: Prd2prError) -> None:
-        self._print(error_lines(error))
+        self._print(format_error_lines(error))
 
     def _set_activity(self, story: str, line: Text) -> None:
         if self.console and not self.reader_gone:

@@ -125,12 +125,12 @@ def space_apart(parts: Sequence[str], width: int) -> list[str]:
     ]
 
 
-def story_lines(facts: Facts, width: int) -> list[Text]:
+def format_story_lines(facts: Facts, width: int) -> list[Text]:
     del width
     return [Text.assemble((fact_text(facts, "id"), STRONG), "  ", fact_text(facts, "title"))]
 
 
-def working_lines(facts: Facts, width: int) -> list[Text]:
+def format_working_lines(facts: Facts, width: int) -> list[Text]:
     """Render the moving line, which is shown only on a terminal."""
     del width
     attempt = int(fact_number(facts, "attempt"))
@@ -142,7 +142,7 @@ def working_lines(facts: Facts, width: int) -> list[Text]:
     ]
 
 
-def phase_lines(facts: Facts, width: int) -> list[Text]:
+def format_phase_lines(facts: Facts, width: int) -> list[Text]:
     name, outcome = fact_text(facts, "phase"), fact_text(facts, "outcome")
     seconds = format_duration(fact_number(facts, "seconds")) if facts.get("seconds") is not None else ""
     spent = f"{format_tokens(int(fact_number(facts, 'tokens')))} tok" if facts.get("tokens") else ""
@@ -159,7 +159,7 @@ def phase_lines(facts: Facts, width: int) -> list[Text]:
     ]  # fmt: skip
 
 
-def refused_lines(facts: Facts, width: int) -> list[Text]:
+def format_refused_lines(facts: Facts, width: int) -> list[Text]:
     del width
     codes = facts.get("codes")
     code_text = (
@@ -180,12 +180,12 @@ def indent_line(text: str) -> Text:
     return Text(" " * LABEL + text, style=QUIET)
 
 
-def refused_write_lines(facts: Facts, width: int) -> list[Text]:
+def format_refused_write_lines(facts: Facts, width: int) -> list[Text]:
     del width
     return [indent_line(f"not written: {escape_invisible(str(facts['path']))} ({fact_text(facts, 'code')})")]
 
 
-def retry_lines(facts: Facts, width: int) -> list[Text]:
+def format_retry_lines(facts: Facts, width: int) -> list[Text]:
     del width
     when = (
         f", retrying in {format_duration(fact_number(facts, 'seconds'))}"
@@ -200,12 +200,12 @@ def note_event_lines(facts: Facts, width: int) -> list[Text]:
     return [Text.assemble(("Note     ", CARE), fact_text(facts, "text"))]
 
 
-def resumed_lines(facts: Facts, width: int) -> list[Text]:
+def format_resumed_lines(facts: Facts, width: int) -> list[Text]:
     del width
     return [Text.assemble(("Resumed  ", STRONG), fact_text(facts, "text"))]
 
 
-def done_lines(facts: Facts, width: int) -> list[Text]:
+def format_done_lines(facts: Facts, width: int) -> list[Text]:
     proved, steps = int(fact_number(facts, "proved")), int(fact_number(facts, "steps"))
     parts = (
         f"PR page: {escape_invisible(str(facts['page']))}",
@@ -221,23 +221,23 @@ def done_lines(facts: Facts, width: int) -> list[Text]:
     ]
 
 
-def role_cost_lines(facts: Facts, width: int) -> list[Text]:
+def format_role_cost_lines(facts: Facts, width: int) -> list[Text]:
     del width
     lines = facts.get("lines")
     return [Text(f"  {line}", style=QUIET) for line in (lines if isinstance(lines, tuple) else ())]
 
 
-def stopped_lines(facts: Facts, width: int) -> list[Text]:
+def format_stopped_lines(facts: Facts, width: int) -> list[Text]:
     del width
     lines = [Text.assemble(("Stopped  ", CARE), fact_text(facts, "reason"))]
     blocked_story = facts.get("blocked")
     if isinstance(blocked_story, BlockedView):
-        lines += blocked_lines(blocked_story)
+        lines += format_blocked_lines(blocked_story)
     next_step = fact_text(facts, "next")
     return [*lines, Text.assemble(("Next     ", STRONG), next_step)] if next_step else lines
 
 
-def blocked_lines(blocked: BlockedView) -> list[Text]:
+def format_blocked_lines(blocked: BlockedView) -> list[Text]:
     """Render the evidence, then the options, each with a command to copy."""
     evidence = [f"{one.phase}, attempt {one.attempt}: {' '.join(one.codes)} {one.summary}" for one in blocked.tried]
     evidence += [f"failed in the last attempt: {test}" for test in blocked.tests]
@@ -252,24 +252,24 @@ def blocked_lines(blocked: BlockedView) -> list[Text]:
 
 RENDERERS: Mapping[str, Callable[[Facts, int], list[Text]]] = {
     "plan": plan_lines,
-    "story": story_lines,
-    "working": working_lines,
-    "phase": phase_lines,
-    "refused": refused_lines,
-    "refused_write": refused_write_lines,
-    "retry": retry_lines,
+    "story": format_story_lines,
+    "working": format_working_lines,
+    "phase": format_phase_lines,
+    "refused": format_refused_lines,
+    "refused_write": format_refused_write_lines,
+    "retry": format_retry_lines,
     "note": note_event_lines,
-    "resumed": resumed_lines,
-    "done": done_lines,
-    "costs": role_cost_lines,
-    "stopped": stopped_lines,
+    "resumed": format_resumed_lines,
+    "done": format_done_lines,
+    "costs": format_role_cost_lines,
+    "stopped": format_stopped_lines,
 }
 
 
 # --- a gate's verdict, an error ---------------------------------------------------------------------------------------
 
 
-def verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_WIDTH) -> list[Text]:
+def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_WIDTH) -> list[Text]:
     errors = len(verdict.errors)
     word, style = ("accepted", GOOD) if verdict.accepted else ("refused", BAD)
     counts = f": {count(errors, 'error')}, {count(len(verdict.findings) - errors, 'warning')}"
@@ -307,7 +307,7 @@ def finding_line(finding: Finding, place_width: int) -> Text:
     )  # fmt: skip
 
 
-def error_lines(error: Prd2prError) -> list[Text]:
+def format_error_lines(error: Prd2prError) -> list[Text]:
     styles = {"error": f"{STRONG} {BAD}", "to do": STRONG}
     lines = []
     for line in error.lines():

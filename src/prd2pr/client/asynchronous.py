@@ -67,7 +67,7 @@ class AsyncClient:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     async def health(self) -> Health:
-        return await self._send(protocol.health_call())
+        return await self._send(protocol.make_health_call())
 
     async def tasks(
         self,
@@ -82,24 +82,24 @@ class AsyncClient:
         query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
         cursor: str | None = ""
         while cursor is not None:
-            page = await self._send(protocol.tasks_call(**query, cursor=cursor))
+            page = await self._send(protocol.make_tasks_call(**query, cursor=cursor))
             for task in page.items:
                 yield task
             cursor = page.next
 
     async def task(self, key: str) -> TaskDetail:
-        return await self._send(protocol.task_call(key))
+        return await self._send(protocol.make_task_call(key))
 
     async def workers(self) -> tuple[Worker, ...]:
-        return (await self._send(protocol.workers_call())).items
+        return (await self._send(protocol.make_workers_call())).items
 
     async def circuits(self, *, repo: str = "", state: CircuitState | str = "") -> tuple[Circuit, ...]:
-        return (await self._send(protocol.circuits_call(repo, state))).items
+        return (await self._send(protocol.make_circuits_call(repo, state))).items
 
     async def runs(self, *, repo: str = "", prd: str = "", page_size: int = 100) -> AsyncIterator[Run]:
         cursor: str | None = ""
         while cursor is not None:
-            page = await self._send(protocol.runs_call(repo, prd, page_size, cursor))
+            page = await self._send(protocol.make_runs_call(repo, prd, page_size, cursor))
             for run in page.items:
                 yield run
             cursor = page.next
@@ -108,21 +108,21 @@ class AsyncClient:
         return (await self.overview()).items
 
     async def overview(self) -> Projects:
-        return await self._send(protocol.projects_call())
+        return await self._send(protocol.make_projects_call())
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     async def retry(self, key: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return await self._send(protocol.retry_call(key, why, idempotency_key))
+        return await self._send(protocol.make_retry_call(key, why, idempotency_key))
 
     async def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return await self._send(protocol.reset_call(circuit, why, idempotency_key))
+        return await self._send(protocol.make_reset_call(circuit, why, idempotency_key))
 
     async def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
-        return (await self._send(protocol.orders_call(repo, subject, most))).items
+        return (await self._send(protocol.make_orders_call(repo, subject, most))).items
 
     async def order(self, number: str) -> Asked:
-        return await self._send(protocol.order_call(number))
+        return await self._send(protocol.make_order_call(number))
 
     # --- events -------------------------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class Client:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
-        return self._send(protocol.health_call())
+        return self._send(protocol.make_health_call())
 
     def tasks(
         self,
@@ -81,24 +81,24 @@ class Client:
         query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
         cursor: str | None = ""
         while cursor is not None:
-            page = self._send(protocol.tasks_call(**query, cursor=cursor))
+            page = self._send(protocol.make_tasks_call(**query, cursor=cursor))
             yield from page.items
             cursor = page.next
 
     def task(self, key: str) -> TaskDetail:
-        return self._send(protocol.task_call(key))
+        return self._send(protocol.make_task_call(key))
 
     def workers(self) -> tuple[Worker, ...]:
-        return self._send(protocol.workers_call()).items
+        return self._send(protocol.make_workers_call()).items
 
     def circuits(self, *, repo: str = "", state: CircuitState | str = "") -> tuple[Circuit, ...]:
-        return self._send(protocol.circuits_call(repo, state)).items
+        return self._send(protocol.make_circuits_call(repo, state)).items
 
     def runs(self, *, repo: str = "", prd: str = "", page_size: int = 100) -> Iterator[Run]:
         """Yield runs, newest first."""
         cursor: str | None = ""
         while cursor is not None:
-            page = self._send(protocol.runs_call(repo, prd, page_size, cursor))
+            page = self._send(protocol.make_runs_call(repo, prd, page_size, cursor))
             yield from page.items
             cursor = page.next
 
@@ -107,22 +107,22 @@ class Client:
 
     def overview(self) -> Projects:
         """Return the projects and the other servers they come from."""
-        return self._send(protocol.projects_call())
+        return self._send(protocol.make_projects_call())
 
     # --- asking for a change ------------------------------------------------------------------------------------------
 
     def retry(self, key: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._send(protocol.retry_call(key, why, idempotency_key))
+        return self._send(protocol.make_retry_call(key, why, idempotency_key))
 
     def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._send(protocol.reset_call(circuit, why, idempotency_key))
+        return self._send(protocol.make_reset_call(circuit, why, idempotency_key))
 
     def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
         """Return orders, newest first, each with its outcome."""
-        return self._send(protocol.orders_call(repo, subject, most)).items
+        return self._send(protocol.make_orders_call(repo, subject, most)).items
 
     def order(self, number: str) -> Asked:
-        return self._send(protocol.order_call(number))
+        return self._send(protocol.make_order_call(number))
 
     # --- events -------------------------------------------------------------------------------------------------------
 

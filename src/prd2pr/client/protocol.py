@@ -64,54 +64,54 @@ def make_headers(token: str) -> dict[str, str]:
 # --- the calls --------------------------------------------------------------------------------------------------------
 
 
-def health_call() -> ApiCall[Health]:
+def make_health_call() -> ApiCall[Health]:
     return ApiCall("GET", f"{PREFIX}/health", Health)
 
 
-def tasks_call(**query: str) -> ApiCall[Page[Task]]:
+def make_tasks_call(**query: str) -> ApiCall[Page[Task]]:
     """`repo`, `prd`, `column`, `kind`, `text`, `limit`, `cursor`."""
     return ApiCall("GET", f"{PREFIX}/tasks", Page[Task], drop_empty(query))
 
 
-def task_call(key: str) -> ApiCall[TaskDetail]:
+def make_task_call(key: str) -> ApiCall[TaskDetail]:
     return ApiCall("GET", f"{PREFIX}/tasks/{quote_key(key)}", TaskDetail)
 
 
-def retry_call(key: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
-    return change_call(f"/tasks/{quote_key(key)}/retry", why, idempotency_key)
+def make_retry_call(key: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+    return make_change_call(f"/tasks/{quote_key(key)}/retry", why, idempotency_key)
 
 
-def workers_call() -> ApiCall[Listed[Worker]]:
+def make_workers_call() -> ApiCall[Listed[Worker]]:
     return ApiCall("GET", f"{PREFIX}/workers", Listed[Worker])
 
 
-def circuits_call(repo: str, state: CircuitState | str) -> ApiCall[Listed[Circuit]]:
+def make_circuits_call(repo: str, state: CircuitState | str) -> ApiCall[Listed[Circuit]]:
     return ApiCall("GET", f"{PREFIX}/circuits", Listed[Circuit], drop_empty({"repo": repo, "state": state}))
 
 
-def reset_call(circuit: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
-    return change_call(f"/circuits/{quote_key(circuit)}/reset", why, idempotency_key)
+def make_reset_call(circuit: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+    return make_change_call(f"/circuits/{quote_key(circuit)}/reset", why, idempotency_key)
 
 
-def runs_call(repo: str, prd: str, limit: int, cursor: str) -> ApiCall[Page[Run]]:
+def make_runs_call(repo: str, prd: str, limit: int, cursor: str) -> ApiCall[Page[Run]]:
     query = drop_empty({"repo": repo, "prd": prd, "cursor": cursor})
     return ApiCall("GET", f"{PREFIX}/runs", Page[Run], {"limit": str(limit), **query})
 
 
-def orders_call(repo: str, subject: str, limit: int) -> ApiCall[Listed[Asked]]:
+def make_orders_call(repo: str, subject: str, limit: int) -> ApiCall[Listed[Asked]]:
     query = drop_empty({"repo": repo, "subject": subject})
     return ApiCall("GET", f"{PREFIX}/orders", Listed[Asked], {"limit": str(limit), **query})
 
 
-def order_call(number: str) -> ApiCall[Asked]:
+def make_order_call(number: str) -> ApiCall[Asked]:
     return ApiCall("GET", f"{PREFIX}/orders/{quote_key(number)}", Asked)
 
 
-def projects_call() -> ApiCall[Projects]:
+def make_projects_call() -> ApiCall[Projects]:
     return ApiCall("GET", f"{PREFIX}/projects", Projects)
 
 
-def change_call(path: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+def make_change_call(path: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
     key = idempotency_key or secrets.token_urlsafe(18)
     return ApiCall("POST", f"{PREFIX}{path}", Asked, body={"why": why}, headers={"Idempotency-Key": key})
 

@@ -27,7 +27,7 @@ from prd2pr.github.commands.parser import (
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.hub import CommentApi, Hub
-from prd2pr.github.messages.markers import answer_marker
+from prd2pr.github.messages.markers import make_answer_marker
 from prd2pr.github.messages.replies import (
     CommandReply,
     CommandTooOld,
@@ -70,7 +70,7 @@ class PendingCommand:
 
     @property
     def marker(self) -> str:
-        return answer_marker(self.comment.id, self.index)
+        return make_answer_marker(self.comment.id, self.index)
 
     @property
     def reads(self) -> bool:

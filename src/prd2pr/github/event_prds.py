@@ -95,11 +95,11 @@ def find_subjects(context: GitHubContext, event: Event) -> tuple[EventSubject, .
 def _iter_subjects(context: GitHubContext, event: Event) -> Iterator[EventSubject]:
     match event:
         case BranchPushed():
-            yield from subjects_of_push(context, event)
+            yield from find_subjects_of_push(context, event)
         case LabelAdded():
-            yield from subjects_of_label(context, event)
+            yield from find_subjects_of_label(context, event)
         case CommentCreated():
-            yield subject_of_comment(context, event.number, on_pull=event.on_pull)
+            yield find_subject_of_comment(context, event.number, on_pull=event.on_pull)
         case WorkflowDispatched():
             wanted = event.inputs.get("prd", "").strip()
             yield from (find_subject_by_name(context, wanted),) if wanted else list_active_subjects(context)
@@ -107,15 +107,15 @@ def _iter_subjects(context: GitHubContext, event: Event) -> Iterator[EventSubjec
             yield from list_active_subjects(context)
             yield from find_missed_subjects(context)
         case PullClosed() | PullReopened():
-            yield from subjects_of_branch(context, event.branch)
+            yield from find_subjects_of_branch(context, event.branch)
 
 
 # --- pushes -----------------------------------------------------------------------------------------------------------
 
 
-def subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[EventSubject]:
+def find_subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[EventSubject]:
     if event.branch != context.base_branch:
-        yield from subjects_of_branch(context, event.branch)
+        yield from find_subjects_of_branch(context, event.branch)
         return
     seen: dict[str, str] = {}
     touched = find_touched_prds(context, event)
@@ -125,7 +125,7 @@ def subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[Ev
             continue  # added by the merge of its own pull request
         if isinstance(subject, Subject):
             if subject.id in seen:
-                yield UnreadablePrd(path, duplicate_id_error(subject.id, seen[subject.id], path))
+                yield UnreadablePrd(path, make_duplicate_id_error(subject.id, seen[subject.id], path))
                 continue
             seen[subject.id] = path
         yield subject
@@ -134,7 +134,7 @@ def subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[Ev
             seen[branch.id] = ""
             yield branch
     for prd_id in sorted(touched.merged_ids - seen.keys()):
-        yield active_subject(prd_id)
+        yield find_active_subject(prd_id)
     for prd_id in touched.dropped_ids - touched.merged_ids - seen.keys():
         yield from find_subjects_of_dropped_id(context, prd_id)
     for path in touched.not_prds:
@@ -189,7 +189,7 @@ def find_subjects_of_dropped_id(context: GitHubContext, prd_id: str) -> Iterator
     is_active = context.remote.head(branch) is not None
     other = find_prd_by_id(context, prd_id)
     if other is None and is_active:
-        yield active_subject(prd_id)
+        yield find_active_subject(prd_id)
     if other is not None and other.prd is not None and not (is_active and is_planned_as_written(context, other.prd)):
         yield other
 
@@ -229,11 +229,11 @@ def read_prd_file(context: GitHubContext, path: str) -> EventSubject:
         return UnreadablePrd(escape_invisible(path), problem)
     clash = issue_number(prd.id)
     if clash is not None and path != issue_prd_path(clash):
-        return UnreadablePrd(path, reserved_id_error(prd.id, path))
+        return UnreadablePrd(path, make_reserved_id_error(prd.id, path))
     return Subject(prd.id, prd, can_start=True)
 
 
-def duplicate_id_error(prd_id: str, first: str, second: str) -> PrdInvalid:
+def make_duplicate_id_error(prd_id: str, first: str, second: str) -> PrdInvalid:
     return PrdInvalid(
         f"{first} and {second} have the same id `{prd_id}`, which names their branch",
         where=second,
@@ -241,7 +241,7 @@ def duplicate_id_error(prd_id: str, first: str, second: str) -> PrdInvalid:
     )
 
 
-def reserved_id_error(prd_id: str, path: str) -> PrdInvalid:
+def make_reserved_id_error(prd_id: str, path: str) -> PrdInvalid:
     return PrdInvalid(
         f"the id `{prd_id}` is reserved for the PRD of an issue", where=path, remedy="give the file another `id:`"
     )
@@ -250,13 +250,13 @@ def reserved_id_error(prd_id: str, path: str) -> PrdInvalid:
 # --- issues and comments ----------------------------------------------------------------------------------------------
 
 
-def subjects_of_label(context: GitHubContext, event: LabelAdded) -> Iterator[EventSubject]:
+def find_subjects_of_label(context: GitHubContext, event: LabelAdded) -> Iterator[EventSubject]:
     # GitHub's labels are case-insensitive.
     if event.on_pull or event.label.casefold() != context.config.labels.trigger.casefold():
         return
     issue = context.hub.issue(event.number)
     reason = f"#{event.number} no longer exists" if issue is None else reason_not_wanted(context, issue)
-    if issue is not None and tracked_prd_id(context, issue):
+    if issue is not None and find_tracked_prd_id(context, issue):
         reason = "prd2pr wrote this issue to show the progress of a PRD"
     if reason or issue is None:
         yield NoPrd(f"#{event.number}", reason)
@@ -296,25 +296,25 @@ def read_issue_prd(context: GitHubContext, issue: Issue) -> EventSubject:
     return Subject(prd.id, prd, issue=issue.number, can_start=True)
 
 
-def subject_of_comment(context: GitHubContext, number: int, *, on_pull: bool) -> EventSubject:
+def find_subject_of_comment(context: GitHubContext, number: int, *, on_pull: bool) -> EventSubject:
     if on_pull:
         pull = context.hub.pull(number)
-        found = list(subjects_of_branch(context, pull.head)) if pull is not None and not pull.from_fork else []
+        found = list(find_subjects_of_branch(context, pull.head)) if pull is not None and not pull.from_fork else []
         return found[0] if found else IssueWithoutPrd(number)
     issue = context.hub.issue(number)
-    tracked = tracked_prd_id(context, issue) if issue is not None else ""
+    tracked = find_tracked_prd_id(context, issue) if issue is not None else ""
     if tracked and issue is not None and STORY_MARK.match(issue.body):
         return StoryIssue(number, tracked)
     prd_id = tracked or issue_prd_id(number)
     branch = context.branch_of(prd_id)
     if context.remote.head(branch) is not None or context.hub.pull_for_branch(branch) is not None:
-        return active_subject(prd_id)  # also if it was merged or closed and the branch deleted
+        return find_active_subject(prd_id)  # also if it was merged or closed and the branch deleted
     if not tracked and issue is not None and not reason_not_wanted(context, issue) and is_label_trusted(context, issue):
         return read_issue_prd(context, issue)  # the run that the label started was lost
     return IssueWithoutPrd(number)
 
 
-def tracked_prd_id(context: GitHubContext, issue: Issue) -> str:
+def find_tracked_prd_id(context: GitHubContext, issue: Issue) -> str:
     """Return the PRD whose tracking issue or story issue this is; empty if we did not write it."""
     return read_prd_marker(issue.body) if issue.author in context.hub.ours() else ""
 
@@ -322,19 +322,19 @@ def tracked_prd_id(context: GitHubContext, issue: Issue) -> str:
 # --- active and missed PRDs -------------------------------------------------------------------------------------------
 
 
-def subjects_of_branch(context: GitHubContext, branch: str) -> Iterator[Subject]:
+def find_subjects_of_branch(context: GitHubContext, branch: str) -> Iterator[Subject]:
     prd_id = branch.removeprefix(context.config.branch_prefix)
     if branch.startswith(context.config.branch_prefix) and ID.fullmatch(prd_id):
-        yield active_subject(prd_id)
+        yield find_active_subject(prd_id)
 
 
-def active_subject(prd_id: str) -> Subject:
+def find_active_subject(prd_id: str) -> Subject:
     return Subject(prd_id, issue=issue_number(prd_id))
 
 
 def list_active_subjects(context: GitHubContext) -> Iterator[Subject]:
     for branch in sorted(context.remote.branches(context.config.branch_prefix)):
-        yield from subjects_of_branch(context, branch)
+        yield from find_subjects_of_branch(context, branch)
 
 
 def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
@@ -349,7 +349,10 @@ def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
     for issue in context.hub.issues_labelled(context.config.labels.trigger):
         branch = context.branch_of(issue_prd_id(issue.number))
         wanted = (
-            issue.open and not issue.is_pull and not tracked_prd_id(context, issue) and is_label_trusted(context, issue)
+            issue.open
+            and not issue.is_pull
+            and not find_tracked_prd_id(context, issue)
+            and is_label_trusted(context, issue)
         )
         # If it was merged or closed and its branch deleted, only a new label starts it again.
         if wanted and branch not in branches and context.hub.pull_for_branch(branch) is None:
@@ -388,17 +391,17 @@ def can_label(context: GitHubContext, person: Actor) -> bool:
 def find_subject_by_name(context: GitHubContext, wanted: str) -> EventSubject:
     """Find a PRD by id or by file."""
     if ID.fullmatch(wanted) and context.remote.head(context.branch_of(wanted)) is not None:
-        return active_subject(wanted)
+        return find_active_subject(wanted)
     if wanted in list_prd_files(context):
         return read_prd_file(context, wanted)
     number = issue_number(wanted)
     issue = context.hub.issue(number) if number is not None else None
     if issue is not None and not issue.is_pull:
         return read_issue_prd(context, issue)
-    return find_prd_by_id(context, wanted) or UnreadablePrd(clean_line(wanted), unknown_prd_error(context))
+    return find_prd_by_id(context, wanted) or UnreadablePrd(clean_line(wanted), make_unknown_prd_error(context))
 
 
-def unknown_prd_error(context: GitHubContext) -> PrdInvalid:
+def make_unknown_prd_error(context: GitHubContext) -> PrdInvalid:
     files = ", ".join(list_prd_files(context)[:3])
     return PrdInvalid(
         f"there is no PRD of this name on {context.base_branch}, and no branch for one",
@@ -406,7 +409,7 @@ def unknown_prd_error(context: GitHubContext) -> PrdInvalid:
     )
 
 
-def subjects_of_server_dispatch(context: GitHubContext, event: ServerDispatched) -> Iterator[EventSubject]:
+def find_subjects_of_server_dispatch(context: GitHubContext, event: ServerDispatched) -> Iterator[EventSubject]:
     """Yield everything that a scheduled run looks at, and where the server saw comments or labels.
 
     Permission is checked for each comment and label as usual.
@@ -418,18 +421,20 @@ def subjects_of_server_dispatch(context: GitHubContext, event: ServerDispatched)
         yield subject
     for prd in dict.fromkeys(each.prd for each in event.orders if each.prd not in known):
         known.add(prd)
-        yield active_subject(prd)  # merged, or never started: its command gets a reply
+        yield find_active_subject(prd)  # merged, or never started: its command gets a reply
     for number in dict.fromkeys(each.number for each in event.comment_refs):
-        found = subject_of_reference(context, number, [each for each in event.comment_refs if each.number == number])
+        found = find_subject_of_reference(
+            context, number, [each for each in event.comment_refs if each.number == number]
+        )
         if found is not None and not (isinstance(found, Subject) and found.id in known):
             yield found
 
 
-def subject_of_reference(context: GitHubContext, number: int, refs: list[CommentRef]) -> EventSubject | None:
+def find_subject_of_reference(context: GitHubContext, number: int, refs: list[CommentRef]) -> EventSubject | None:
     issue = context.hub.issue(number)
     if issue is None:
         return None
-    subject = subject_of_comment(context, number, on_pull=issue.is_pull)
+    subject = find_subject_of_comment(context, number, on_pull=issue.is_pull)
     if not isinstance(subject, IssueWithoutPrd):
         return subject
     unchanged = [each for each in refs if each.digest == text_digest(issue.title, issue.body)]

@@ -60,6 +60,6 @@ def map_stop_to_status(stop: NoAction) -> RunStatus:
     return STATUS_BY_STOP[stop.outcome]
 
 
-def worst_outcome(outcomes: tuple[PrdOutcome, ...]) -> PrdOutcome:
+def get_worst_outcome(outcomes: tuple[PrdOutcome, ...]) -> PrdOutcome:
     """Return the outcome that stands for the whole run."""
     return min(outcomes, key=lambda outcome: STATUSES_WORST_FIRST.index(outcome.status))

@@ -22,9 +22,9 @@ from prd2pr.github.event_prds import (
     StoryIssue,
     Subject,
     UnreadablePrd,
-    active_subject,
+    find_active_subject,
     find_subjects,
-    subjects_of_server_dispatch,
+    find_subjects_of_server_dispatch,
 )
 from prd2pr.github.events.events import (
     BranchPushed,
@@ -56,7 +56,7 @@ def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]
         # It looks for missed work and must not pay for work in progress; GitHub does not say for which PRD that is.
         return (PrdOutcome("nothing-to-do", "another run is active; the next scheduled run checks again"),)
     subjects = (
-        tuple(subjects_of_server_dispatch(context, event))
+        tuple(find_subjects_of_server_dispatch(context, event))
         if isinstance(event, ServerDispatched)
         else find_subjects(context, event)
     )
@@ -68,7 +68,9 @@ def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]
 def continue_wave(context: GitHubContext, wave: Wave) -> tuple[PrdOutcome, ...]:
     """Integrate a wave's stories and continue its PRD. Permission was checked when the wave started."""
     context = replace(context, job=replace(context.job, previous_wave=wave))
-    return collect_outcomes([try_subject(context, WorkflowDispatched({"prd": wave.prd}), active_subject(wave.prd))])
+    return collect_outcomes(
+        [try_subject(context, WorkflowDispatched({"prd": wave.prd}), find_active_subject(wave.prd))]
+    )
 
 
 def collect_outcomes(found: list[PrdOutcome | Exception]) -> tuple[PrdOutcome, ...]:

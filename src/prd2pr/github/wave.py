@@ -145,6 +145,6 @@ def latest_spend_by_run(records: Iterable[tuple[str, Spend]]) -> dict[str, Spend
     return found
 
 
-def total_spend(records: Mapping[str, Spend]) -> Spend:
+def compute_total_spend(records: Mapping[str, Spend]) -> Spend:
     """Add up the runs, each once, even if several branches contain it."""
     return sum(records.values(), Spend())

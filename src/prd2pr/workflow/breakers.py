@@ -72,7 +72,7 @@ def first_worker(session: Session, phase: Phase) -> str:
     return ""
 
 
-def all_workers(session: Session) -> frozenset[str]:
+def list_all_workers(session: Session) -> frozenset[str]:
     models = (session.services.models.select_model(role, strong=strong) for role in ROLES for strong in (False, True))
     return frozenset(map(get_public_model_name, models))
 
@@ -94,7 +94,7 @@ def record_failures(session: Session, phase: Phase, story: str = "", *, head: st
 
 
 def classify_breaker_failure(session: Session, phase: Phase, error: Prd2prError) -> OperationFailure | None:
-    at, workers = session.clock.now(), len(all_workers(session))
+    at, workers = session.clock.now(), len(list_all_workers(session))
     if isinstance(error, NOT_FAILURES):
         return None
     if isinstance(error, ModelProblem):
@@ -113,7 +113,7 @@ def classify_breaker_failure(session: Session, phase: Phase, error: Prd2prError)
 def record_stuck_story(session: Session, phase: Phase, story: str, head: str, reason: str) -> None:
     """Count a story without attempts left as a failure of its stage, unless a role found a contradiction."""
     if has_refusal(session.services.journal.entries_since(head), story):
-        workers = len(all_workers(session))
+        workers = len(list_all_workers(session))
         record_failure(
             session, OperationFailure(stage=phase.value, at=session.clock.now(), why=reason, workers=workers), story
         )
@@ -139,12 +139,12 @@ def update_circuits(session: Session, base: str, phase: Phase, at: str, change: 
     events: list[CircuitEvent] = [*list_failures(session.services.journal.entries_since(base))]
     if phase is not Phase.NOTE:
         events += [
-            OperationSuccess(stage=stage, at=at, worker=session.log.worker) for stage in successful_stages(phase)
+            OperationSuccess(stage=stage, at=at, worker=session.log.worker) for stage in list_successful_stages(phase)
         ]
     now = apply_circuit_events(before, events)
     return change if now == before else change.with_doc(path, now)
 
 
-def successful_stages(phase: Phase) -> tuple[str, ...]:
+def list_successful_stages(phase: Phase) -> tuple[str, ...]:
     """Return the stages that a commit of this phase proves to work. A refactoring without changes has no commit."""
     return (Phase.REFACTOR.value, phase.value) if phase is Phase.INTEGRATED else (phase.value,)

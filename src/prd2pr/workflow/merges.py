@@ -134,9 +134,11 @@ def build_join_state(git: Git, join: Join) -> Updates | NotJoinable:
         return NotJoinable("one of the branches has no plan")
     sides = load_join_sides(git, join.ref.prd, join.ref.story, (join.left, join.ours, join.theirs))
     conflict = find_join_conflict(sides)
-    story_files = NotJoinable(conflict) if conflict else story_file_updates(git, join, store)
+    story_files = NotJoinable(conflict) if conflict else collect_story_file_updates(git, join, store)
     return (
-        story_files if isinstance(story_files, NotJoinable) else {**story_files, **shared_document_updates(ours, sides)}
+        story_files
+        if isinstance(story_files, NotJoinable)
+        else {**story_files, **collect_shared_document_updates(ours, sides)}
     )
 
 
@@ -151,7 +153,7 @@ def load_join_side(state: BranchState, story: str) -> JoinSide:
     return JoinSide(state.backlog, state.status, state.circuits, state.cycle(story))
 
 
-def story_file_updates(git: Git, join: Join, store: StateStore) -> Updates | NotJoinable:
+def collect_story_file_updates(git: Git, join: Join, store: StateStore) -> Updates | NotJoinable:
     """Return the files that the story's steps wrote, or NotJoinable if the PRD's branch changed one of them."""
     shared, story, updates = list_shared_paths(store.paths), join.ref.story, Updates()
     present = {entry.path: (entry.blob, entry.mode) for entry in git.entries(join.ours, STATE)}
@@ -168,7 +170,7 @@ def story_file_updates(git: Git, join: Join, store: StateStore) -> Updates | Not
     return updates
 
 
-def shared_document_updates(ours: BranchState, sides: JoinSides) -> Updates:
+def collect_shared_document_updates(ours: BranchState, sides: JoinSides) -> Updates:
     paths, prd = ours.paths, ours.prd
     assert prd is not None, "a plan has a PRD"
     backlog, status, circuits = merge_backlogs(sides), merge_statuses(sides), merge_circuits(sides)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS
 from prd2pr.domain.records import CycleState, ProjectState
-from prd2pr.github.commands.help import MachineStates, allowed_commands, help_rows
+from prd2pr.github.commands.help import MachineStates, help_rows, list_allowed_commands
 from prd2pr.github.commands.parser import (
     COMMANDS,
     USE_A_NEW_COMMENT,
@@ -72,7 +72,7 @@ def test_both_machines_decide_what_is_allowed(now, next_works, start_works, code
     works = {row.usage.split(" [")[0]: row.now for row in help_rows(now)}
     asked = ("/tdd next", "/tdd run", "/tdd start STORY", "/tdd code")
     assert [works[name] for name in asked] == [next_works, next_works, start_works, code_works]
-    assert ("/tdd next" in allowed_commands(now)) is next_works and "/tdd status" not in allowed_commands(now)
+    assert ("/tdd next" in list_allowed_commands(now)) is next_works and "/tdd status" not in list_allowed_commands(now)
     assert works["/tdd resume"] or not now.halted
 
 

@@ -20,15 +20,20 @@ from prd2pr.errors import SpendLimit
 from prd2pr.github.messages.checks import (
     find_test_line,
     first_changed_line,
+    list_steps_to_check,
     phase_check,
     place_findings,
-    steps_to_check,
     whole_check,
 )
-from prd2pr.github.messages.markers import checked_marker, read_checked_marker, read_head_marker, story_marker
+from prd2pr.github.messages.markers import make_checked_marker, make_story_marker, read_checked_marker, read_head_marker
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import choose_headline, choose_next_step, state_label, state_label_names
-from prd2pr.github.messages.tracking import MAX_NEW_ISSUES, MAX_SUB_ISSUES, stories_without_issue, story_issues_by_id
+from prd2pr.github.messages.tracking import (
+    MAX_NEW_ISSUES,
+    MAX_SUB_ISSUES,
+    list_stories_without_issue,
+    story_issues_by_id,
+)
 
 ME = Actor("github-actions[bot]", 41898282, bot=True)
 TESTS = """import pytest
@@ -111,11 +116,11 @@ def test_a_finding_is_shown_at_its_line() -> None:
 
 def test_a_check_reports_the_gate_result() -> None:
     pull_view = sample().pull_view()
-    checks = [phase_check("loyalty", story, step, "", ()) for story, step in steps_to_check(pull_view)]
+    checks = [phase_check("loyalty", story, step, "", ()) for story, step in list_steps_to_check(pull_view)]
     assert ("prd2pr / red(loyalty-1)", "success") in [(check.name, check.conclusion) for check in checks]
     assert ("prd2pr / green(loyalty-3)", "neutral") in [(check.name, check.conclusion) for check in checks]
     assert len({check.key for check in checks}) == len(checks) == 9
-    story, step = next(steps_to_check(pull_view))
+    story, step = next(list_steps_to_check(pull_view))
     unproven = phase_check("loyalty", story, replace(step, tone="unproven"), "", ())
     assert unproven.conclusion == "failure"
 
@@ -180,22 +185,22 @@ def test_stories_get_issues_a_few_at_a_time() -> None:
     model = plan().backlog.stories[0]
     stories = tuple(model.model_copy(update={"id": f"loyalty-{n}"}) for n in range(500))
     begun = (*stories[:-1], stories[-1].model_copy(update={"status": "in_progress"}))
-    first = stories_without_issue(begun, {})
+    first = list_stories_without_issue(begun, {})
     assert len(first) == MAX_NEW_ISSUES
     assert first[0].id == "loyalty-499"
     there = {f"loyalty-{n}": Issue(n, "", "", ME) for n in range(MAX_SUB_ISSUES - 3)}
-    assert len(stories_without_issue(begun, there)) == 3
+    assert len(list_stories_without_issue(begun, there)) == 3
     done = tuple(story.model_copy(update={"status": "done"}) for story in stories)
-    assert len(stories_without_issue(done, {})) == MAX_NEW_ISSUES
-    assert stories_without_issue((*done[:1], begun[-1]), {})[0] == begun[-1]
+    assert len(list_stories_without_issue(done, {})) == MAX_NEW_ISSUES
+    assert list_stories_without_issue((*done[:1], begun[-1]), {})[0] == begun[-1]
     skipped = tuple(story.model_copy(update={"status": "skipped"}) for story in stories)
-    assert stories_without_issue(skipped, {}) == ()
+    assert list_stories_without_issue(skipped, {}) == ()
 
 
 def test_story_issues_are_recognized_by_their_first_line() -> None:
-    ours = Issue(5, "", f"{story_marker('loyalty', 'loyalty-1')}\ntext", ME)
-    quoted = Issue(6, "", f"see {story_marker('loyalty', 'loyalty-2')}", ME)
-    others = Issue(7, "", story_marker("other", "loyalty-3"), ME)
+    ours = Issue(5, "", f"{make_story_marker('loyalty', 'loyalty-1')}\ntext", ME)
+    quoted = Issue(6, "", f"see {make_story_marker('loyalty', 'loyalty-2')}", ME)
+    others = Issue(7, "", make_story_marker("other", "loyalty-3"), ME)
     again = Issue(8, "", ours.body, ME)
     forged = Issue(4, "", ours.body, Actor("nobody", 99))
     assert story_issues_by_id([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
@@ -205,10 +210,10 @@ def test_story_issues_are_recognized_by_their_first_line() -> None:
 
 
 def test_markers_carry_commits() -> None:
-    text = f"x\n{checked_marker('a' * 40)}\ny"
+    text = f"x\n{make_checked_marker('a' * 40)}\ny"
     assert (read_checked_marker(text), read_head_marker(text)) == ("a" * 40, "")
     with pytest.raises(ValueError, match="no marker"):
-        story_marker("loyalty", "x -->")
+        make_story_marker("loyalty", "x -->")
 
 
 @pytest.mark.parametrize("text", ["::error::x", "  ::set-output name=a::b", "a\n::add-mask::x", "x ##[group]y"])

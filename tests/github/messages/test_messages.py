@@ -15,12 +15,18 @@ from markdown_it import MarkdownIt
 from fakes.message_samples import HALF_COLLECTED, answers, replace_texts, views
 from fakes.pull_sample import plan
 from prd2pr.domain.records import Backlog
-from prd2pr.github.messages.markers import answer_marker
+from prd2pr.github.messages.markers import make_answer_marker
 from prd2pr.github.messages.query_replies import LogLine, LogsReply, TestRunReply
-from prd2pr.github.messages.rendering import cut_to_limit, render_reply, status_text, tracking_text, whole_check_text
+from prd2pr.github.messages.rendering import (
+    cut_to_limit,
+    render_reply,
+    render_status_text,
+    render_tracking_text,
+    render_whole_check_text,
+)
 from prd2pr.github.messages.replies import CommandReply, PlanReply
-from prd2pr.github.messages.status import status_view
-from prd2pr.github.messages.tracking import tracking_view
+from prd2pr.github.messages.status import build_status_view
+from prd2pr.github.messages.tracking import build_tracking_view
 from prd2pr.reports.rendering import render_body
 from prd2pr.views.plan import build_plan_view
 from prd2pr.views.untrusted_text import BODY_LIMIT
@@ -129,7 +135,7 @@ def test_foreign_text_stays_text(data: st.DataObject) -> None:
 
 def test_the_marker_is_first_and_the_only_one() -> None:
     hostile: CommandReply = replace_texts(ANSWERS["logs"], lambda: HOSTILE)
-    text = render_reply(hostile, marker=answer_marker(77, 1))
+    text = render_reply(hostile, marker=make_answer_marker(77, 1))
     assert text.startswith("<!-- prd2pr:answer:77:1 -->\n")
     assert text.count("prd2pr:status") == text.count("&lt;!-- prd2pr:status")
     assert text.count("<!--") == 1
@@ -151,13 +157,15 @@ def test_ten_thousand_stories_fit_everywhere() -> None:
     stories = tuple(model.model_copy(update={"id": f"loyalty-{n}"}) for n in range(10_000))
     branch.backlog = Backlog(stories=stories, questions=("Why so many?",) * 5000)
     pull_view = branch.pull_view(mode="none")
-    view = status_view(pull_view, branch.status, None)
+    view = build_status_view(pull_view, branch.status, None)
     texts = {
         "50 of 10000 stories are shown": render_body(pull_view, commit_url=COMMITS),
-        "0 of 10000": status_text(view, marks=[]),
-        "of 10000 stories are shown": tracking_text(tracking_view(pull_view, [], 1, {}, view.next), marker=""),
+        "0 of 10000": render_status_text(view, marks=[]),
+        "of 10000 stories are shown": render_tracking_text(
+            build_tracking_view(pull_view, [], 1, {}, view.next), marker=""
+        ),
         "200 of 10000 stories are shown": render_reply(PlanReply(build_plan_view(branch.prd, branch.backlog))),
-        "50 of 10000 stories are": whole_check_text(pull_view),
+        "50 of 10000 stories are": render_whole_check_text(pull_view),
     }
     for said, text in texts.items():
         assert len(text) <= BODY_LIMIT

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from fakes.github import FakeGitHub, serve
 from fakes.github.jwt import new_key_pair
 from prd2pr.errors import HubProblem
-from prd2pr.github.setup.app_permissions import READ_ACCESS, requested_permissions
+from prd2pr.github.setup.app_permissions import READ_ACCESS, get_requested_permissions
 from prd2pr.server.projection.mirrors import update_mirror
 from prd2pr.server.projection.repositories import HostedRepositories
 from prd2pr.server.settings import ServerSettings
@@ -27,7 +27,7 @@ def test_each_is_listed_and_can_be_read_with_its_own_token(tmp_path: Path) -> No
         tree = bare.write_tree(None, [("README.md", "100644", bare.write_blob(name.encode()))])
         bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [], "x\n", WHO, WHO))
     app = fake.add_app("builder", "octo", public)
-    fake.install(app, ["octo/calc", "octo/shop"], requested_permissions())
+    fake.install(app, ["octo/calc", "octo/shop"], get_requested_permissions())
     with serve(fake) as url:
         settings = ServerSettings(
             app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, github_url=url

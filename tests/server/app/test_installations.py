@@ -126,7 +126,7 @@ def test_github_grants_what_was_requested_and_nothing_more(tmp_path: Path) -> No
     for name in ("octo/calc", "octo/shop"):
         fake.add_repository(name)
     app = fake.add_app("builder", "octo", public)
-    installed = fake.install(app, ["octo/calc", "octo/shop"], app_permissions.requested_permissions())
+    installed = fake.install(app, ["octo/calc", "octo/shop"], app_permissions.get_requested_permissions())
     installations = Installations(AppApi(AppKey(str(app.id), private), transport=transport(fake)), now=fake.now)
     for part in (
         app_permissions.READ_ACCESS,
@@ -154,7 +154,7 @@ def test_the_servers_work_has_a_token_for_its_repository_only(
     fake.add_repository("octo/calc")
     fake.add_repository("octo/shop")
     app = fake.add_app("builder", "octo", public)
-    fake.install(app, ["octo/calc", "octo/shop"], app_permissions.requested_permissions())
+    fake.install(app, ["octo/calc", "octo/shop"], app_permissions.get_requested_permissions())
     with serve(fake) as url:
         settings = ServerSettings(
             app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, workers=workers
@@ -182,13 +182,13 @@ def test_every_part_stays_within_the_permissions_of_the_app() -> None:
         assert not {
             name
             for name, access in part.items()
-            if app_permissions.requested_permissions()[name] not in (access, "write")
+            if app_permissions.get_requested_permissions()[name] not in (access, "write")
         }
-    assert set(app_permissions.requested_events()) <= set(READERS)
+    assert set(app_permissions.get_requested_events()) <= set(READERS)
     used = set().union(
         app_permissions.READ_ACCESS,
         app_permissions.DISPATCH_ACCESS,
         app_permissions.SETUP_ACCESS,
         app_permissions.WORK_ACCESS,
     )
-    assert used == set(app_permissions.requested_permissions()), "nothing is asked for that no job is given"
+    assert used == set(app_permissions.get_requested_permissions()), "nothing is asked for that no job is given"

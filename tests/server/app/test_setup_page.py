@@ -21,15 +21,15 @@ from starlette.testclient import TestClient
 from fakes.github import FakeGitHub, serve, transport
 from fakes.github.manifests import check_manifest, create_app
 from fakes.github.wire import Violation
-from prd2pr.cli.doctor.github_checks import app_check
+from prd2pr.cli.doctor.github_checks import run_app_check
 from prd2pr.errors import HubProblem, SetupProblem, UsageProblem
 from prd2pr.github.client.app import AppApi, convert_manifest
 from prd2pr.github.client.tokens import AppKey
 from prd2pr.github.setup.app_permissions import (
+    get_requested_events,
+    get_requested_permissions,
     missing_events,
     missing_permissions,
-    requested_events,
-    requested_permissions,
 )
 from prd2pr.server.settings import ServerSettings, read_settings
 from prd2pr.server.setup.app_credentials import KEY_FILE, NewApp, prepare_credentials_directory, save_credentials
@@ -189,7 +189,7 @@ def test_a_manifest_that_github_would_refuse_is_reported_before() -> None:
 def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
     good = build_app_manifest(ServerSettings(public_url=PUBLIC), PUBLIC)
     check_manifest(good)
-    without = {name: access for name, access in requested_permissions().items() if name != "issues"}
+    without = {name: access for name, access in get_requested_permissions().items() if name != "issues"}
     for bad in ({**good, "colour": "red"}, {**good, "url": ""}, {**good, "default_permissions": without}):
         with pytest.raises(Violation):
             check_manifest(bad)
@@ -222,9 +222,12 @@ def test_the_command_ends_once_the_app_exists(tmp_path: Path) -> None:
 
 
 def test_doctor_compares_an_app_with_the_same_table() -> None:
-    whole = {"slug": "mine", "permissions": requested_permissions(), "events": requested_events()}
-    assert (app_check(whole).mark, "all permissions" in app_check(whole).found) == ("ok", True)
-    action = {**whole, "permissions": {**requested_permissions(), "workflows": "read"}, "events": ["push"]}
-    assert app_check(action).mark == "ok" and "Workflows (write), the event issue_comment" in app_check(action).found
-    poor = app_check({"slug": "mine", "permissions": {**requested_permissions(), "checks": "read"}})
+    whole = {"slug": "mine", "permissions": get_requested_permissions(), "events": get_requested_events()}
+    assert (run_app_check(whole).mark, "all permissions" in run_app_check(whole).found) == ("ok", True)
+    action = {**whole, "permissions": {**get_requested_permissions(), "workflows": "read"}, "events": ["push"]}
+    assert (
+        run_app_check(action).mark == "ok"
+        and "Workflows (write), the event issue_comment" in run_app_check(action).found
+    )
+    poor = run_app_check({"slug": "mine", "permissions": {**get_requested_permissions(), "checks": "read"}})
     assert poor.mark == "wrong" and "Checks (write): a check for each proven commit" in poor.found

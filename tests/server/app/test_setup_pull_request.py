@@ -19,7 +19,7 @@ from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.setup_branch import SetupBranch
 from prd2pr.github.client.tokens import AppKey
 from prd2pr.github.events.events import AppInstalled, read_event
-from prd2pr.github.setup.app_permissions import SETUP_ACCESS, requested_permissions
+from prd2pr.github.setup.app_permissions import SETUP_ACCESS, get_requested_permissions
 from prd2pr.github.setup.offer import OFFER_BRANCH, SetupOffer, offer_setup
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
 from prd2pr.server.database import open_database
@@ -80,7 +80,7 @@ def fake(tmp_path: Path) -> FakeGitHub:
 @pytest.fixture
 def world(fake: FakeGitHub) -> Iterator[World]:
     with serve(fake) as url:
-        made = World(fake, url, requested_permissions())
+        made = World(fake, url, get_requested_permissions())
         made.push({"README.md": "Calc\n"})
         yield made
     assert fake.violations == []
@@ -127,7 +127,7 @@ def test_a_foreign_branch_of_that_name_is_left_alone(world: World) -> None:
 
 def test_a_missing_workflows_permission_is_named(fake: FakeGitHub) -> None:
     with serve(fake) as url:
-        world = World(fake, url, {**requested_permissions(), "workflows": "read"})
+        world = World(fake, url, {**get_requested_permissions(), "workflows": "read"})
         world.push({"README.md": "Calc\n"})
         source = world.installations.source(
             world.installation.id, [REPOSITORY], {"contents": "write", "pull_requests": "write"}
@@ -198,7 +198,7 @@ def test_a_claim_on_an_installation_is_processed_from_the_inbox(world: World, tm
 
 def test_an_empty_repository_is_left_alone(fake: FakeGitHub) -> None:
     with serve(fake) as url:
-        world = World(fake, url, requested_permissions())
+        world = World(fake, url, get_requested_permissions())
         offering = make_github_offer(world.settings, world.installations)
         assert offering(world.installation.id, REPOSITORY).outcome == "empty"
     assert fake.violations == []

@@ -35,7 +35,7 @@ class DeploymentAnswer(Record):
     questions: Sentences = Field(default=(), max_length=4, description="What only a person can answer.")
 
 
-def deployment_verdict(answer: DeploymentAnswer) -> str:
+def format_deployment_verdict(answer: DeploymentAnswer) -> str:
     """Summarize which parts of the environment change."""
     changed = [name for name in ("infrastructure", "routing", "pipeline") if getattr(answer, name)]
     return f"{', '.join(changed)} to check" if changed else "no changes to the environment"

@@ -30,7 +30,7 @@ def compute_three_point_estimate(optimistic: float, likely: float, pessimistic: 
     return (low + 4 * middle + high) / 6
 
 
-def estimate_verdict(learnt: CorrectionFactor) -> str:
+def format_estimate_verdict(learnt: CorrectionFactor) -> str:
     """Describe the correction factor that was applied to the minutes of a plan."""
     return f"times {learnt.minutes:.2f}, learnt from {count(learnt.timed, 'story')}"
 

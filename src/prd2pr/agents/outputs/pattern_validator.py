@@ -55,6 +55,6 @@ def compute_compliance(judged: Iterable[PatternJudgement]) -> float | None:
     return round(sum(scores) / len(scores), 1) if scores else None
 
 
-def pattern_verdict(answer: PatternAnswer) -> str:
+def format_pattern_verdict(answer: PatternAnswer) -> str:
     found = compute_compliance(answer.patterns)
     return "no pattern applies" if found is None else f"{found:g} of 100"

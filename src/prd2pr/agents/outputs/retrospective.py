@@ -57,5 +57,5 @@ def format_story_facts(stories: Sequence[StoryFacts]) -> str:
     )
 
 
-def retrospective_verdict(answer: RetrospectiveAnswer) -> str:
+def format_retrospective_verdict(answer: RetrospectiveAnswer) -> str:
     return f"{count(len(answer.would_change), 'change')} proposed, {count(len(answer.new_patterns), 'new pattern')}"

@@ -57,7 +57,7 @@ def list_blocking_criteria(answer: ReviewAnswer) -> tuple[CriterionReview, ...]:
     return tuple(each for each in answer.criteria if not each.met and each.level == "must")
 
 
-def review_verdict(answer: ReviewAnswer) -> str:
+def format_review_verdict(answer: ReviewAnswer) -> str:
     return NOT_MET if list_blocking_criteria(answer) else MET
 
 

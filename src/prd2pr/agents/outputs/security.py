@@ -44,7 +44,7 @@ def list_security_criteria(answer: SecurityAnswer) -> tuple[RequestedCriterion, 
     return tuple(RequestedCriterion(each.story, each.required_test) for each in answer.risks if each.required_test)
 
 
-def security_verdict(answer: SecurityAnswer) -> str:
+def format_security_verdict(answer: SecurityAnswer) -> str:
     """Return the highest severity."""
     order: tuple[Severity, ...] = ("critical", "high", "medium", "low")
     return next((level for level in order if any(each.severity == level for each in answer.risks)), CLEAR)

@@ -20,12 +20,12 @@ class SetupCheck:
     remedy: str = ""
 
 
-def failed_check(name: str, error: Prd2prError) -> SetupCheck:
+def make_failed_check(name: str, error: Prd2prError) -> SetupCheck:
     where = f" ({error.where})" if error.where else ""
     return SetupCheck(name, "wrong", f"{error.what}{where}", error.remedy)
 
 
-def skipped_check(name: str, why: str, remedy: str = "") -> SetupCheck:
+def make_skipped_check(name: str, why: str, remedy: str = "") -> SetupCheck:
     """Return a check that was not made; it never counts as ok."""
     return SetupCheck(name, "unchecked", f"not checked: {why}", remedy)
 

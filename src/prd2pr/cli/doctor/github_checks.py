@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from prd2pr.build_info import get_build_commit
-from prd2pr.cli.doctor.checkup import SetupCheck, failed_check, skipped_check
-from prd2pr.cli.doctor.workflow_check import branch_check, workflow_checks
+from prd2pr.cli.doctor.checkup import SetupCheck, make_failed_check, make_skipped_check
+from prd2pr.cli.doctor.workflow_check import run_branch_check, run_workflow_checks
 from prd2pr.config import Config
 from prd2pr.errors import HubProblem, NotFoundThere, Prd2prError, ScopeMissing, TokenMissing
 from prd2pr.github.client.app import AppApi
@@ -37,7 +37,7 @@ def check_checkout(git: Git, config: Config) -> Iterator[SetupCheck]:
     remote_head = git.remote_head(branch) if branch else None
     text = git.read(remote_head or "HEAD", WORKFLOW_PATH)
     if text is not None:
-        yield from workflow_checks(text.decode("utf-8", "replace"), config, branch, get_build_commit())
+        yield from run_workflow_checks(text.decode("utf-8", "replace"), config, branch, get_build_commit())
     elif remote_head is not None and git.read("HEAD", WORKFLOW_PATH) is not None:
         yield SetupCheck(
             "workflow",
@@ -54,31 +54,31 @@ def check_checkout(git: Git, config: Config) -> Iterator[SetupCheck]:
 def check_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[SetupCheck]:
     name = env.get("GITHUB_REPOSITORY") or find_origin_repository(git, env)
     if not name:
-        yield skipped_check(
+        yield make_skipped_check(
             "github", "origin is not a repository on GitHub", "GITHUB_REPOSITORY=OWNER/NAME prd2pr doctor"
         )
         return
     api_url = env.get("GITHUB_API_URL") or API_URL
     try:
         token = token_source(env, name, api_url=api_url, on_minted=lambda _: None)
-        yield from own_app_checks(env, api_url)
+        yield from run_own_app_checks(env, api_url)
         with open_hub(name, token=token, api_url=api_url) as hub:
-            yield from settings_checks(hub.api, config, git)
+            yield from run_settings_checks(hub.api, config, git)
     except TokenMissing as missing:
-        yield skipped_check("github", missing.what, WITH_TOKEN)
+        yield make_skipped_check("github", missing.what, WITH_TOKEN)
     except HubProblem as problem:
-        yield failed_check("github", problem)
+        yield make_failed_check("github", problem)
 
 
-def own_app_checks(env: Mapping[str, str], api_url: str) -> Iterator[SetupCheck]:
+def run_own_app_checks(env: Mapping[str, str], api_url: str) -> Iterator[SetupCheck]:
     """Compare a self-created App with the permissions that `serve --setup` requests."""
     key = read_token_config(env)
     if isinstance(key, AppKey):
         with closing(AppApi(key, api_url)) as api:
-            yield app_check(api.about())
+            yield run_app_check(api.about())
 
 
-def app_check(about: Mapping[str, Any]) -> SetupCheck:
+def run_app_check(about: Mapping[str, Any]) -> SetupCheck:
     lacking = missing_permissions(about.get("permissions") or {})
     needed = [f"{each.title} ({each.access}): {each.why}" for each in lacking if each.name in WORK_ACCESS]
     if needed:
@@ -109,23 +109,23 @@ def find_origin_repository(git: Git, env: Mapping[str, str]) -> str:
     return match[1] if match else ""
 
 
-def settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterator[SetupCheck]:
+def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterator[SetupCheck]:
     repository = api.get(join_path("repos", api.owner, api.name))
-    yield access_check(api, repository)
-    yield from default_branch_check(git, str(repository.get("default_branch") or ""))
+    yield run_access_check(api, repository)
+    yield from run_default_branch_check(git, str(repository.get("default_branch") or ""))
     for check in (published_check, pulls_check, secrets_check):
         try:
             yield check(api, config)
         except (ScopeMissing, NotFoundThere):
-            yield skipped_check(NAMES[check.__name__], "this token lacks the permission", AN_ADMIN)
+            yield make_skipped_check(NAMES[check.__name__], "this token lacks the permission", AN_ADMIN)
         except Prd2prError as problem:
-            yield failed_check(NAMES[check.__name__], problem)
+            yield make_failed_check(NAMES[check.__name__], problem)
 
 
 NAMES = {"published_check": "published", "pulls_check": "pull requests", "secrets_check": "secrets"}
 
 
-def access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> SetupCheck:
+def run_access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> SetupCheck:
     if repository.get("archived"):
         return SetupCheck("github", "wrong", f"{api.repository} is archived and read-only", "unarchive it")
     granted = repository.get("permissions")
@@ -139,13 +139,13 @@ def access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> SetupChec
     return SetupCheck("github", "ok", f"{api.repository}, default branch {repository.get('default_branch')}")
 
 
-def default_branch_check(git: Git, branch: str) -> Iterator[SetupCheck]:
+def run_default_branch_check(git: Git, branch: str) -> Iterator[SetupCheck]:
     """Compare the workflow with the default branch according to GitHub."""
     text = git.read(git.remote_head(branch) or "HEAD", WORKFLOW_PATH) if branch else None
     if text is not None:
         # A file that cannot be parsed is reported by the workflow check.
         with suppress(yaml.YAMLError, RecursionError, AttributeError, LookupError, TypeError):
-            yield branch_check(text.decode("utf-8", "replace"), branch)
+            yield run_branch_check(text.decode("utf-8", "replace"), branch)
 
 
 def published_check(api: RepositoryApi, _: Config) -> SetupCheck:

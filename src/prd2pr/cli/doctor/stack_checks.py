@@ -82,7 +82,7 @@ def format_tool(name: str, version: str) -> str:
     return version if version.startswith(f"{name} ") else " ".join(filter(None, (name, version)))
 
 
-def unconfigured_checks(git: Git, config: Config) -> Iterator[SetupCheck]:
+def run_unconfigured_checks(git: Git, config: Config) -> Iterator[SetupCheck]:
     """Report projects whose tests are not run until they are configured."""
     if list_configured_stacks(config):
         return

@@ -18,7 +18,7 @@ STORY_MODES = ("plan", "story", "integrate")
 REWRITE_HINT = f"delete {WORKFLOW_PATH} and run prd2pr init to write it again"
 
 
-def workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iterator[SetupCheck]:
+def run_workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iterator[SetupCheck]:
     """Yield the checks of the file. `branch`: the default branch; `commit`: that of this prd2pr; empty if unknown."""
     try:
         workflow = yaml.safe_load(text)
@@ -27,16 +27,18 @@ def workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iter
     if not isinstance(workflow, dict):
         yield SetupCheck("workflow", "wrong", f"{WORKFLOW_PATH} is not valid YAML", REWRITE_HINT)
         return
-    yield version_check(text, commit)
-    yield trigger_check(workflow.get(True, workflow.get("on")), config, branch)  # YAML 1.1 reads the key `on` as true
-    yield key_check(text, config)
+    yield run_version_check(text, commit)
+    yield run_trigger_check(
+        workflow.get(True, workflow.get("on")), config, branch
+    )  # YAML 1.1 reads the key `on` as true
+    yield run_key_check(text, config)
     if config.story_jobs > 1:
-        yield story_jobs_check(workflow.get("jobs"), config)
+        yield run_story_jobs_check(workflow.get("jobs"), config)
     if config.notify.events:
-        yield notices_check(text, config)
+        yield run_notices_check(text, config)
 
 
-def version_check(text: str, commit: str) -> SetupCheck:
+def run_version_check(text: str, commit: str) -> SetupCheck:
     pins = {pin for _, pin in PRD2PR_USES.findall(text)}
     loose = sorted(pin for pin in pins if not re.fullmatch(r"[0-9a-f]{40}", pin))
     if not pins:
@@ -63,7 +65,7 @@ def version_check(text: str, commit: str) -> SetupCheck:
     return SetupCheck("workflow", "ok", f"{WORKFLOW_PATH}, prd2pr at commit {pin[:10]}")
 
 
-def trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
+def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
     triggers = on if isinstance(on, dict) else dict.fromkeys(on if isinstance(on, list) else [on])
     missing = [name for name in EVENTS if name not in triggers]
     if missing:
@@ -88,7 +90,7 @@ def trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
     return SetupCheck("triggers", "ok", "PRDs, labels, comments, continuation and schedule")
 
 
-def branch_check(text: str, branch: str) -> SetupCheck:
+def run_branch_check(text: str, branch: str) -> SetupCheck:
     """Check that `branch`, the default branch according to GitHub, is the one that the workflow names."""
     workflow = yaml.safe_load(text)
     push = workflow.get(True, workflow.get("on"))["push"]
@@ -107,7 +109,7 @@ def branch_check(text: str, branch: str) -> SetupCheck:
     return SetupCheck("default branch", "ok", f"{branch}, as in the workflow")
 
 
-def notices_check(text: str, config: Config) -> SetupCheck:
+def run_notices_check(text: str, config: Config) -> SetupCheck:
     if config.notify.urls_from != NOTIFY_URLS:
         return SetupCheck(
             "notices",
@@ -125,7 +127,7 @@ def notices_check(text: str, config: Config) -> SetupCheck:
     return SetupCheck("notices", "ok", f"{', '.join(config.notify.events)}, to the URLs in the secret {NOTIFY_URLS}")
 
 
-def story_jobs_check(jobs: Any, config: Config) -> SetupCheck:
+def run_story_jobs_check(jobs: Any, config: Config) -> SetupCheck:
     """Check that the workflow has jobs in all three modes, which `init` writes together."""
     steps = [
         step
@@ -147,7 +149,7 @@ def story_jobs_check(jobs: Any, config: Config) -> SetupCheck:
     return SetupCheck("story jobs", "ok", f"up to {config.story_jobs} in parallel")
 
 
-def key_check(text: str, config: Config) -> SetupCheck:
+def run_key_check(text: str, config: Config) -> SetupCheck:
     needed = key_names(config)
     missing = [name for name in needed if f"secrets.{name}" not in text]
     if missing:

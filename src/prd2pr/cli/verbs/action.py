@@ -28,7 +28,7 @@ from prd2pr.github.context import Deadline, GitHubContext, Handoff, JobContext
 from prd2pr.github.events.events import Event, EventIgnored, read_event
 from prd2pr.github.jobs.story_job import run_story_job
 from prd2pr.github.notifications import send_notices
-from prd2pr.github.outcome import PrdOutcome, worst_outcome
+from prd2pr.github.outcome import PrdOutcome, get_worst_outcome
 from prd2pr.github.run import continue_wave, handle_event
 from prd2pr.github.secret_guard import GuardedHub
 from prd2pr.state.git import Git
@@ -181,7 +181,7 @@ def make_writer(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWri
 
 def report_endings(job: ActionsJob, endings: tuple[PrdOutcome, ...]) -> int:
     """Write outputs and annotations and return the exit status: 0 only if nobody has to look into it."""
-    last = worst_outcome(endings)
+    last = get_worst_outcome(endings)
     job.write_outputs(
         {
             "outcome": last.status,

@@ -107,7 +107,7 @@ def report_documents(options: argparse.Namespace, rendered: RenderedDocs) -> int
     if options.json:
         sys.stdout.write(json.dumps(documents_json(rendered, written=options.write), indent=2) + "\n")
     else:
-        sys.stdout.write(documents_text(options, rendered, stale))
+        sys.stdout.write(format_documents_text(options, rendered, stale))
     # An unchecked document may say anything, so it does not count as current.
     return 1 if options.check and (stale or rendered.unchecked) else 0
 
@@ -125,7 +125,7 @@ def documents_json(rendered: RenderedDocs, *, written: bool) -> dict[str, object
     }
 
 
-def documents_text(options: argparse.Namespace, rendered: RenderedDocs, stale: list[DocumentState]) -> str:
+def format_documents_text(options: argparse.Namespace, rendered: RenderedDocs, stale: list[DocumentState]) -> str:
     lines = [f"problem: {clean_line(problem)}" for problem in rendered.list_problems()]
     if options.check:
         lines += [f"stale: {each.path}" for each in stale]

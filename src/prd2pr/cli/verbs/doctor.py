@@ -15,9 +15,9 @@ from typing import Any
 from prd2pr.agents.models import open_model
 from prd2pr.cli.active_prds import iter_active_prds
 from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_config
-from prd2pr.cli.doctor.checkup import Mark, SetupCheck, failed_check, format_check, format_total
+from prd2pr.cli.doctor.checkup import Mark, SetupCheck, format_check, format_total, make_failed_check
 from prd2pr.cli.doctor.github_checks import check_checkout, check_github
-from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, stack_checks, unconfigured_checks
+from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, run_unconfigured_checks, stack_checks
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
@@ -59,15 +59,15 @@ def run_checks(repo: str) -> Iterator[SetupCheck]:
     try:
         git = open_repository(repo)
     except Prd2prError as error:
-        yield failed_check("repository", error)
+        yield make_failed_check("repository", error)
         return
     with git:
         yield SetupCheck("repository", "ok", str(git.workdir or git.common_dir))
-        yield tree_check(git)
+        yield run_tree_check(git)
         try:
             config = read_config(git, git.rev("HEAD"))
         except Prd2prError as error:
-            yield failed_check("config", error)
+            yield make_failed_check("config", error)
             return
         for check in CHECKS:
             try:
@@ -75,14 +75,14 @@ def run_checks(repo: str) -> Iterator[SetupCheck]:
             except Stopped:
                 raise
             except Prd2prError as error:
-                yield failed_check(check.__name__.removesuffix("_check"), error)
-            if check is stacks_check:
+                yield make_failed_check(check.__name__.removesuffix("_check"), error)
+            if check is run_stacks_check:
                 yield from check_stacks(git, config)
         yield from check_checkout(git, config)
         yield from check_github(git, config, os.environ)
 
 
-def tree_check(git: Git) -> SetupCheck:
+def run_tree_check(git: Git) -> SetupCheck:
     branch = git.head_branch()
     if branch is None:
         return SetupCheck(
@@ -99,16 +99,16 @@ def tree_check(git: Git) -> SetupCheck:
     return SetupCheck("branch", "ok", branch)
 
 
-def config_check(git: Git, config: Config) -> SetupCheck:
+def run_config_check(git: Git, config: Config) -> SetupCheck:
     if git.read("HEAD", CONFIG_PATH) is None:
         return SetupCheck("config", "warning", f"no {CONFIG_PATH} is committed: defaults apply", "run prd2pr init")
     return SetupCheck("config", "ok", f"{CONFIG_PATH}, strategy {config.strategy}")
 
 
-def tests_check(git: Git, config: Config) -> SetupCheck:
+def run_tests_check(git: Git, config: Config) -> SetupCheck:
     report = open_runner(git, config, git.rev("HEAD"), cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
     passed = sum(result.outcome == "passed" for result in report.results)
-    tools = tools_text(report.tools)
+    tools = format_tools_text(report.tools)
     found = f"{passed} of {len(report.results)} tests pass with {tools}"
     if not report.honest:
         return SetupCheck(
@@ -124,13 +124,13 @@ def tests_check(git: Git, config: Config) -> SetupCheck:
     return SetupCheck("tests", "ok", found)
 
 
-def tools_text(tools: Mapping[str, str]) -> str:
+def format_tools_text(tools: Mapping[str, str]) -> str:
     if "pytest" in tools:
         return f"pytest {tools['pytest']} on Python {tools.get('python', '?')}"
     return ", ".join(format_tool(name, version) for name, version in tools.items())
 
 
-def stacks_check(git: Git, config: Config) -> SetupCheck:
+def run_stacks_check(git: Git, config: Config) -> SetupCheck:
     """Report the stacks of the project, and whether they are configured or detected."""
     found = find_stacks(git, config, git.rev("HEAD"))
     source = f"set in {CONFIG_PATH}" if list_configured_stacks(config) else "detected from the repository's files"
@@ -161,12 +161,12 @@ def has_python(git: Git) -> bool:
 def check_stacks(git: Git, config: Config) -> Iterator[SetupCheck]:
     try:
         yield from stack_checks(inspect_stacks(git, config))
-        yield from unconfigured_checks(git, config)
+        yield from run_unconfigured_checks(git, config)
     except SetupProblem:
-        return  # reported by stacks_check
+        return  # reported by run_stacks_check
 
 
-def model_check(_: Git, config: Config) -> SetupCheck:
+def run_model_check(_: Git, config: Config) -> SetupCheck:
     model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default)
     priced = config.budget.model_dump(exclude_none=True)
     if any(name.startswith("usd") for name in priced) and not config.prices:
@@ -179,7 +179,7 @@ def model_check(_: Git, config: Config) -> SetupCheck:
     return SetupCheck("model", "ok", model.name)
 
 
-def sandbox_check(git: Git, config: Config) -> SetupCheck:
+def run_sandbox_check(git: Git, config: Config) -> SetupCheck:
     """Set up a sandbox and take it down again, rather than guess."""
     if config.sandbox == "off":
         return SetupCheck(
@@ -200,7 +200,7 @@ def sandbox_check(git: Git, config: Config) -> SetupCheck:
     return SetupCheck("sandbox", mark, f"{status} ({refused})" if refused else status, fix)
 
 
-def prds_check(git: Git, config: Config) -> SetupCheck:
+def run_prds_check(git: Git, config: Config) -> SetupCheck:
     found = list_prd_paths(git, "HEAD", config.prds)
     if not found:
         return SetupCheck(
@@ -209,7 +209,7 @@ def prds_check(git: Git, config: Config) -> SetupCheck:
     return SetupCheck("prds", "ok", ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else ""))
 
 
-def state_check(git: Git, _: Config) -> SetupCheck:
+def run_state_check(git: Git, _: Config) -> SetupCheck:
     found = list(iter_active_prds(git))
     for each in found:
         for story in each.state.cycle_ids:
@@ -221,11 +221,11 @@ def state_check(git: Git, _: Config) -> SetupCheck:
 
 
 CHECKS: tuple[Callable[[Git, Config], SetupCheck], ...] = (
-    config_check,
-    stacks_check,
-    tests_check,
-    model_check,
-    sandbox_check,
-    prds_check,
-    state_check,
+    run_config_check,
+    run_stacks_check,
+    run_tests_check,
+    run_model_check,
+    run_sandbox_check,
+    run_prds_check,
+    run_state_check,
 )

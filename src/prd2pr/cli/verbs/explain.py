@@ -17,7 +17,7 @@ def main(options: argparse.Namespace) -> int:
     code = options.code.strip().upper()
     text = find_explanation(code)
     if text is None:
-        raise unknown_code_error(code)
+        raise make_unknown_code_error(code)
     sys.stdout.write(json.dumps({"code": code, "text": text}) + "\n" if options.json else text)
     return 0
 
@@ -33,7 +33,7 @@ def find_explanation(code: str) -> str | None:
     return None
 
 
-def unknown_code_error(code: str) -> UsageProblem:
+def make_unknown_code_error(code: str) -> UsageProblem:
     known = [*FINDINGS, *ERRORS_BY_CODE, *PLAN_PROBLEMS]
     near = difflib.get_close_matches(code, known, n=3, cutoff=0.6)
     hint = f"did you mean {', '.join(near)}?" if near else "see docs/reference/findings.md for all codes"

@@ -48,7 +48,7 @@ def format_log_text(lines: Iterable[LogEntry]) -> Iterator[str]:
     empty = True
     for line in lines:
         empty = False
-        yield log_line(line)
+        yield format_log_line(line)
     if empty:
         yield "No run is recorded yet.\n"
 
@@ -62,5 +62,5 @@ def format_log_json(lines: Iterable[LogEntry]) -> Iterator[str]:
     yield '{\n  "lines": []\n}\n' if separator.startswith("{") else "\n  ]\n}\n"
 
 
-def log_line(line: LogEntry) -> str:
+def format_log_line(line: LogEntry) -> str:
     return f"{line['at']}  {line['kind']:<8} {describe_log_entry(line)}\n"

@@ -42,9 +42,9 @@ def main(options: argparse.Namespace) -> int:
             estimate=estimated,
             models=estimated.models,
         )
-    sys.stdout.write(backlog_text(backlog))
-    sys.stdout.write(planning_costs_text(session))
-    sys.stdout.write(role_costs_text(estimated))
+    sys.stdout.write(format_backlog_text(backlog))
+    sys.stdout.write(format_planning_costs_text(session))
+    sys.stdout.write(format_role_costs_text(estimated))
     sys.stdout.write(f"Nothing was written. To implement it: prd2pr run {session.prd.path}\n")
     return 0
 
@@ -58,7 +58,7 @@ def estimate_session(session: Session, backlog: Backlog) -> Estimate:
     )
 
 
-def role_costs_text(estimated: Estimate) -> str:
+def format_role_costs_text(estimated: Estimate) -> str:
     """Return the estimated cost of each role."""
     rows = [
         RoleRow(
@@ -72,7 +72,7 @@ def role_costs_text(estimated: Estimate) -> str:
     return "".join(f"{line}\n" for line in ("estimated cost by role", *format_cost_table(rows)) if rows)
 
 
-def backlog_text(backlog: Backlog) -> str:
+def format_backlog_text(backlog: Backlog) -> str:
     lines = []
     for story in backlog.stories:
         after = f"  after {', '.join(story.depends_on)}" if story.depends_on else ""
@@ -86,7 +86,7 @@ def backlog_text(backlog: Backlog) -> str:
     return "\n".join(lines) + "\n"
 
 
-def planning_costs_text(session: Session) -> str:
+def format_planning_costs_text(session: Session) -> str:
     """Return how the plan was made, and the cost of each role."""
     costs = format_cost_lines(sum_role_costs(session.log.lines))
     return "".join(

@@ -161,7 +161,7 @@ def run_named_query(query: NamedQuery, query_input: QueryInput, options: argpars
     if not rows:
         text = clip(neutralize_log_commands(clean_line(query_input.text)), MAX_CELL)
         return (query.unknown_text.replace("{text}", text) if text and query.unknown_text else query.empty_text) + "\n"
-    return format_table(query.columns, [[cell_text(name, row[name]) for name in query.columns] for row in rows])
+    return format_table(query.columns, [[format_cell_text(name, row[name]) for name in query.columns] for row in rows])
 
 
 def run_sql(index: MemoryIndex, options: argparse.Namespace, limit: int) -> str:
@@ -173,7 +173,7 @@ def run_sql(index: MemoryIndex, options: argparse.Namespace, limit: int) -> str:
         facts = {"query": "sql", "columns": result.columns, "rows": rows, "cut": result.cut}
         return json.dumps(facts, indent=2) + "\n"
     more = f"More rows exist; use --limit to show up to {MAX_ROWS}.\n" if result.cut else ""
-    return format_table(result.columns, [[cell_text("", value) for value in row] for row in result.rows]) + more
+    return format_table(result.columns, [[format_cell_text("", value) for value in row] for row in result.rows]) + more
 
 
 def json_value(value: Any) -> Any:
@@ -192,7 +192,7 @@ def print_problems(index: MemoryIndex) -> None:
         sys.stderr.write(f"note: and {len(problems) - 3} more: {rest}\n")
 
 
-def cell_text(name: str, value: Any) -> str:
+def format_cell_text(name: str, value: Any) -> str:
     if name.endswith("_at") and isinstance(value, int):
         return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M")
     if name == "commit":

@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
     elif not facts:
         sys.stdout.write("No PRD is in progress. To start one: prd2pr run prds/my-feature.md\n")
     else:
-        sys.stdout.write("\n".join(map(prd_status_text, facts)))
+        sys.stdout.write("\n".join(map(format_prd_status_text, facts)))
     return 0
 
 
@@ -97,17 +97,17 @@ def next_action_facts(each: ActivePrd) -> dict[str, object]:
 
 def story_progress_row(story: Mapping[str, object], branch: str) -> str:
     location = f"  (on {story['branch']})" if story["branch"] != branch else ""
-    return f"  {story['id']:<16} {story_progress_text(story):<22} {story['title']}{location}\n"
+    return f"  {story['id']:<16} {format_story_progress_text(story):<22} {story['title']}{location}\n"
 
 
-def story_progress_text(story: Mapping[str, object]) -> str:
+def format_story_progress_text(story: Mapping[str, object]) -> str:
     """Return `integrated`, `waiting`, `skipped`, or the status with the phase that is next: `in progress, green`."""
     status = STATUS_TEXTS.get(str(story["status"]), str(story["status"]))
     phase = PHASE_TEXTS.get(str(story["phase"]), "")
     return f"{status}, {phase}" if phase and status in ("in progress", "blocked") else status
 
 
-def prd_status_text(facts: dict[str, object]) -> str:
+def format_prd_status_text(facts: dict[str, object]) -> str:
     stories = facts["stories"]
     breakers = facts["circuits"]
     assert isinstance(stories, list)

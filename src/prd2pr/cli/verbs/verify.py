@@ -71,7 +71,7 @@ def verify_branches(options: argparse.Namespace) -> int:
         if job and job.skip_reason:
             return job.report_nothing()
         revision_range = job.range if job else options.range
-        write = discard_text if options.json else print_text
+        write = format_discard_text if options.json else print_text
         proved = [prove_branch(git, start, head, options, write) for start, head in select_ranges(git, revision_range)]
     if not any(each.checked for each in proved):
         raise CannotJudge("no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
@@ -97,7 +97,7 @@ def print_text(text: str) -> None:
     sys.stdout.flush()
 
 
-def discard_text(_: str) -> None:
+def format_discard_text(_: str) -> None:
     """Print nothing: JSON is printed at the end, as a whole."""
 
 
@@ -114,7 +114,12 @@ def prove_branch(
         write(f"{ONE_WORKER_NOTE}\n")
     days = make_retention_policy(config.retention)
     verifier = Verifier(
-        git, gathering, make_gate_policy(config), lambda each: write(checked_text(each)), tuple(others), keeping=days
+        git,
+        gathering,
+        make_gate_policy(config),
+        lambda each: write(format_checked_text(each)),
+        tuple(others),
+        keeping=days,
     )
     checked = tuple(verifier.verify(start.commit, head))
     runners = [each.runner for each in (gathering, *others) if isinstance(each.runner, CachedRunner)]
@@ -179,7 +184,7 @@ def select_ranges(git: Git, given: str | None) -> list[tuple[BranchStart, str]]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def checked_text(checked: CommitCheck) -> str:
+def format_checked_text(checked: CommitCheck) -> str:
     lines = [f"{checked.mark:<10}  {checked.commit[:10]}  {checked.subject}"]
     if checked.proved_with:
         lines.append(f"            proved as part of {checked.proved_with}")
@@ -199,13 +204,15 @@ def proof_summary(proved: list[BranchProof]) -> str:
     checked = [each for one in proved for each in one.checked]
     lines = [f"warning {code} on {count(number, 'commit')}: {text}" for code, text, number in count_warnings(checked)]
     for one in proved:
-        lines += statement_lines(one)
+        lines += format_statement_lines(one)
     if known := sum(one.cached_runs for one in proved):
-        lines.append(f"{runs_line(known, sum(one.new_runs for one in proved))} Use --fresh to run all of them again.")
+        lines.append(
+            f"{format_runs_line(known, sum(one.new_runs for one in proved))} Use --fresh to run all of them again."
+        )
     return "\n".join([*lines, format_verify_total(checked)]) + "\n"
 
 
-def statement_lines(one: BranchProof) -> list[str]:
+def format_statement_lines(one: BranchProof) -> list[str]:
     lines = [f"{count(one.statements_written, 'statement')} written"] if one.statements_written else []
     statements = one.statements
     if statements is None:
@@ -216,7 +223,7 @@ def statement_lines(one: BranchProof) -> list[str]:
     return [*lines, *(f"            {each.code} {each.path}: {each.message}" for each in statements.findings)]
 
 
-def runs_line(cached: int, new: int) -> str:
+def format_runs_line(cached: int, new: int) -> str:
     return f"{count(new, 'new test run')}, {cached} taken from an earlier verify on this machine."
 
 
@@ -241,7 +248,7 @@ def write_reports(options: argparse.Namespace, job: VerifyJob | None, proved: li
         )
 
 
-def proof_text(checked: CommitCheck) -> str:
+def format_proof_text(checked: CommitCheck) -> str:
     if checked.proved_with:
         return f"proved as part of {checked.proved_with}"
     if checked.join and checked.proved:
@@ -256,12 +263,12 @@ def make_report(one: BranchProof) -> VerifyReport:
             each.subject,
             each.step,
             each.phase,
-            proof_text(each),
+            format_proof_text(each),
             each.errors,
         )
         for each in one.checked
     )
-    runs = runs_line(one.cached_runs, one.new_runs) if one.cached_runs else f"{count(one.new_runs, 'test run')}."
+    runs = format_runs_line(one.cached_runs, one.new_runs) if one.cached_runs else f"{count(one.new_runs, 'test run')}."
     return VerifyReport(
         format_verify_total(one.checked),
         one.start.commit,

@@ -199,7 +199,7 @@ def _github_message(answer: ApiResponse) -> str:
 
 
 def _missing_scope_error(call: RestCall, answer: ApiResponse) -> ScopeMissing:
-    line = required_permission(call, answer)
+    line = get_required_permission(call, answer)
     return ScopeMissing(
         f"the token lacks the permission `{line}`{_github_message(answer)}",
         where=str(call),
@@ -208,7 +208,7 @@ def _missing_scope_error(call: RestCall, answer: ApiResponse) -> ScopeMissing:
     )
 
 
-def required_permission(call: RestCall, answer: ApiResponse) -> str:
+def get_required_permission(call: RestCall, answer: ApiResponse) -> str:
     """Return the permission as a workflow names it: from GitHub's header, else by path."""
     named = re.match(r"\s*([a-z_]+)=(read|write|admin)", answer.headers.get("x-accepted-github-permissions", ""))
     if named is not None:

@@ -24,7 +24,7 @@ from prd2pr.github.client.calls import RepositoryApi, check_response, post_call
 from prd2pr.github.client.errors import classify_error
 from prd2pr.github.client.exchange import ApiResponse, RestCall, join_path
 from prd2pr.github.client.tokens import TokenSource
-from prd2pr.github.client.workflow_runs import unfinished_jobs
+from prd2pr.github.client.workflow_runs import list_unfinished_jobs
 from prd2pr.github.permissions import has_level
 
 GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
@@ -238,7 +238,7 @@ class GitHubHub:
 
     def active_jobs(self, workflow: str, *, besides: str) -> frozenset[str]:
         runs = sorted(self.active_runs(workflow) - {besides})
-        return frozenset(name for run in runs for name in unfinished_jobs(self.api, run))
+        return frozenset(name for run in runs for name in list_unfinished_jobs(self.api, run))
 
     def _newest_run(self, workflow: str) -> int:
         found = self.api.get_optional(

@@ -73,11 +73,11 @@ def ensure_pull(
         return ensure_pull(api, title, body, head, base, draft=False, authors=authors)
     foreign = next((each for each in _list_pulls_from_branch(api, head) if each.open and each.base == base), None)
     if foreign is not None:
-        raise foreign_pull_error(foreign)
+        raise make_foreign_pull_error(foreign)
     return _read_pull(api, call, done)
 
 
-def foreign_pull_error(foreign: Pull) -> HubProblem:
+def make_foreign_pull_error(foreign: Pull) -> HubProblem:
     return HubProblem(
         f"{foreign.author.login}, who has no write permission, opened #{foreign.number} from {foreign.head} into "
         f"{foreign.base}, and GitHub allows only one such pull request",

@@ -64,7 +64,7 @@ def find_workflow_run(api: RepositoryApi, workflow: str, mark: str) -> WorkflowR
     return WorkflowRun(int(found["id"]), found.get("status") == "completed", str(found["html_url"])) if found else None
 
 
-def unfinished_jobs(api: RepositoryApi, run: str) -> Iterator[str]:
+def list_unfinished_jobs(api: RepositoryApi, run: str) -> Iterator[str]:
     """Yield their names, of the last attempt."""
     for row in api.pages(api.path("actions", "runs", run, "jobs"), "jobs"):
         if row.get("status") != "completed":

@@ -79,7 +79,7 @@ def implied_approval(session: Session, state: BranchState, request: CommandReque
         by=request.by,
         at=session.clock.now(),
         text=f"by {request.command.shown}",
-        stories=stories_to_approve(session, state, story),
+        stories=list_stories_to_approve(session, state, story),
         head=state.commit,
         one_by_one=request.command.name == "tdd next",
     )
@@ -111,7 +111,7 @@ def commit_approval(session: Session, state: BranchState, approval: Decision) ->
     return session.store.load(decided.head)
 
 
-def stories_to_approve(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
+def list_stories_to_approve(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
     """Return nothing for the whole plan; with approval by story, the story that is meant or comes first."""
     if session.constraints.approval != "story":
         return ()

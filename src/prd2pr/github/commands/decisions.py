@@ -100,7 +100,7 @@ def decision_result(session: Session, decided: AppliedDecision, decision: Decisi
     answer = CommandDone(
         command=decision.command,
         by=decision.by,
-        stories=affected_stories(decided, decision),
+        stories=list_affected_stories(decided, decision),
         text=str(decision.number) if decision.number is not None else decision.circuit or decision.text,
         before=before,
         after=after,
@@ -113,7 +113,7 @@ def decision_result(session: Session, decided: AppliedDecision, decision: Decisi
     )
 
 
-def affected_stories(decided: AppliedDecision, decision: Decision) -> tuple[str, ...]:
+def list_affected_stories(decided: AppliedDecision, decision: Decision) -> tuple[str, ...]:
     if decision.added:
         return tuple(story.id for story in decision.added)
     if decision.stories:

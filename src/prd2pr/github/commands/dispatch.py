@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from prd2pr.github.commands.decisions import execute_decision
 from prd2pr.github.commands.drafts import execute_draft, execute_gates
-from prd2pr.github.commands.help import allowed_commands
+from prd2pr.github.commands.help import list_allowed_commands
 from prd2pr.github.commands.next_and_run import start_work
 from prd2pr.github.commands.queries import QUERIES, execute_query, machine_states
 from prd2pr.github.commands.request import BranchQuery, CommandRequest, CommandResult
@@ -32,7 +32,7 @@ def execute(session: Session, request: CommandRequest) -> CommandResult:
         return result
     # The machine that refuses knows only its own commands.
     stories = resolve_stories(state, request.command.name, request.command.stories)
-    allowed = allowed_commands(machine_states(state, "".join(stories[:1])))
+    allowed = list_allowed_commands(machine_states(state, "".join(stories[:1])))
     refusal = replace(result.answer.refusal, allowed_now=allowed)
     return replace(result, answer=replace(result.answer, refusal=refusal))
 

@@ -52,7 +52,7 @@ def is_allowed(spec: CommandSpec, now: MachineStates) -> bool:
     return now.cycle in CYCLE_COMMANDS[name].allowed and now.project in WORK_STATES.get(name, frozenset(ProjectState))
 
 
-def allowed_commands(now: MachineStates) -> tuple[str, ...]:
+def list_allowed_commands(now: MachineStates) -> tuple[str, ...]:
     """Return the commands that a reply lists. Story queries are left out: they are always allowed."""
     return tuple(
         spec.shown

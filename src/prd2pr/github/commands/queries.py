@@ -13,7 +13,7 @@ from prd2pr.domain.machines.project_machine import apply_project_command
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import SETTLED, Story
 from prd2pr.error_table import ERRORS_BY_CODE
-from prd2pr.github.commands.help import MachineStates, allowed_commands, help_rows
+from prd2pr.github.commands.help import MachineStates, help_rows, list_allowed_commands
 from prd2pr.github.commands.request import BranchQuery
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.verification import show_test_run, show_verification
@@ -81,7 +81,7 @@ def execute_query(query: BranchQuery) -> CommandReply:
 
 def show_state(query: BranchQuery) -> CommandReply:
     next_step = find_next_step(query.session, query.state) if query.state.planned else NextStep("")
-    return StateReply(query.state.status, allowed_commands(machine_states(query.state)), next_step)
+    return StateReply(query.state.status, list_allowed_commands(machine_states(query.state)), next_step)
 
 
 def show_sprint(query: BranchQuery) -> CommandReply:
@@ -101,11 +101,11 @@ def show_backlog(query: BranchQuery) -> CommandReply:
     if isinstance(refusal, CommandRefusal):
         return IllegalReply(refusal, find_next_step(query.session, query.state))
     approved = load_approved_stories(query.session, query.state)
-    rows = tuple(backlog_row(story, approved) for story in query.state.backlog.stories)
+    rows = tuple(build_backlog_row(story, approved) for story in query.state.backlog.stories)
     return BacklogReply(rows, query.state.backlog.questions, find_next_step(query.session, query.state))
 
 
-def backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
+def build_backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
     return BacklogRow(
         id=story.id,
         title=story.title,
@@ -142,14 +142,14 @@ def show_story(query: BranchQuery) -> CommandReply:
         return show_overview(query)
     if story not in {each.id for each in query.state.backlog.stories}:
         return NotNow(query.command.shown, f"story {story} does not exist", NextStep("", "/tdd overview"))
-    row = board_row(query.session, story)
+    row = build_board_row(query.session, story)
     if row is None:
         reason = f"{story} is one of {len(query.state.backlog.stories)} stories, and not all of them are shown"
         return NotNow(query.command.shown, reason, NextStep("", "/tdd overview"))
     return story_status(query.session, query.state, row)
 
 
-def board_row(session: Session, story: str) -> StoryRow | None:
+def build_board_row(session: Session, story: str) -> StoryRow | None:
     return next((row for row in build_current_view(session).board if row.id == story), None)
 
 
@@ -210,11 +210,11 @@ def show_budget(query: BranchQuery) -> CommandReply:
     now = query.session.clock.monotonic()
     scopes: tuple[Scope, ...] = ("run", "story", "prd")
     units: tuple[Unit, ...] = ("usd", "tokens", "minutes")
-    rows = tuple(budget_row(spent, scope, unit, now) for scope in scopes for unit in units)
+    rows = tuple(build_budget_row(spent, scope, unit, now) for scope in scopes for unit in units)
     return BudgetReply(rows, find_next_step(query.session, query.state))
 
 
-def budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> BudgetRow:
+def build_budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> BudgetRow:
     limit: float | None = getattr(spent.limits, f"{unit}_per_{scope}")
     used: float | None = {
         "usd": spent.get_spent(scope).usd,

@@ -25,7 +25,7 @@ from prd2pr.domain.scheduling import find_startable_stories
 from prd2pr.errors import BranchMoved, SpendLimit, StepsRewritten
 from prd2pr.github.branch_writer import delete_remote_branch, sync_branches
 from prd2pr.github.prd_run_report import publish_run, stop_for_spend_limit
-from prd2pr.github.wave import Share, Wave, is_record_of_run, latest_spend_by_run, split_budget, total_spend
+from prd2pr.github.wave import Share, Wave, compute_total_spend, is_record_of_run, latest_spend_by_run, split_budget
 from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
 from prd2pr.state.layout import ID
@@ -33,7 +33,7 @@ from prd2pr.state.store import BranchState
 from prd2pr.workflow.next_action import load_ordered_situation, load_situation
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
-from prd2pr.workflow.parallel.story_session import make_story_session, story_branch_name, story_branch_prefix
+from prd2pr.workflow.parallel.story_session import format_story_branch_prefix, make_story_session, story_branch_name
 from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import prepare_sprint
@@ -122,7 +122,7 @@ class StartedStory:
 def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
     """Return them in the plan's order."""
     context, session = run.context, run.session
-    prefix = story_branch_prefix(session)
+    prefix = format_story_branch_prefix(session)
     heads = sync_branches(context.git, context.remote, prefix)
     stories = session.store.load(current_head(session)).backlog.stories
     rows = {story.id: story for story in stories}
@@ -138,7 +138,7 @@ def load_started_story(session: Session, story: str, head: str, row: Story | Non
 
 def find_active_stories(run: PrdRun) -> ActiveStories:
     """Find them by branch name only, which is enough for queries."""
-    prefix = story_branch_prefix(run.session)
+    prefix = format_story_branch_prefix(run.session)
     names = run.context.remote.branches(prefix) if run.parallel.may_exist else ()
     run.parallel.may_exist = bool(names or run.context.job.handoff)
     return ActiveStories(tuple(sorted(name.removeprefix(prefix) for name in names)))
@@ -253,10 +253,10 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
 def budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
     """Return the budget of each job. Raises `SpendLimit` before a wave is handed on without money."""
     session, number = run.session, run.context.job.run_number
-    records = latest_spend_by_run(spend_records(state, *(each.state for each in stories)))
+    records = latest_spend_by_run(list_spend_records(state, *(each.state for each in stories)))
     records[session.log.id] = session.log.spend  # by now
-    spent_run = total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
-    spent_prd = total_spend(records)
+    spent_run = compute_total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
+    spent_prd = compute_total_spend(records)
     budget = Budget(session.constraints.limits, spent_run=spent_run, spent_prd=spent_prd, started=session.log.started)
     reached = check_budget(budget, session.clock.monotonic(), CallEstimate(model=""))
     if reached is not None:
@@ -264,7 +264,7 @@ def budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, .
     return split_budget(session.constraints.limits, spent_run, spent_prd, jobs)
 
 
-def spend_records(*states: BranchState) -> Iterator[tuple[str, Spend]]:
+def list_spend_records(*states: BranchState) -> Iterator[tuple[str, Spend]]:
     for state in states:
         for name in state.run_ids():
             found = state.run(name)

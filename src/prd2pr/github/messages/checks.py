@@ -34,7 +34,7 @@ class CheckView:
     left_out: int = 0
 
 
-def steps_to_check(pull_view: PullRequestView) -> Iterator[tuple[StoryEvidenceView, StepView]]:
+def list_steps_to_check(pull_view: PullRequestView) -> Iterator[tuple[StoryEvidenceView, StepView]]:
     for story in pull_view.stories:
         for step in story.steps:
             if step.sha and step.phase in GATED_NAMES:

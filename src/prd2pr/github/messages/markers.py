@@ -14,15 +14,15 @@ DESCRIPTION_BEGINS = "<!-- prd2pr:description: the bot writes from here; what yo
 DESCRIPTION_ENDS = "<!-- prd2pr:description: to here; what you write below it stays -->"
 
 
-def status_marker(prd: str) -> str:
+def make_status_marker(prd: str) -> str:
     return _marker("status", prd)
 
 
-def answer_marker(comment: int, index: int = 0) -> str:
+def make_answer_marker(comment: int, index: int = 0) -> str:
     return _marker("answer", str(comment), str(index))
 
 
-def order_marker(order: str) -> str:
+def make_order_marker(order: str) -> str:
     """Mark the reply to a server command that was not executed."""
     return _marker("order", order)
 
@@ -32,41 +32,41 @@ def plan_marker(prd: str, head: str) -> str:
     return _marker("plan", prd, head)
 
 
-def waiting_marker(prd: str, what: str) -> str:
+def make_waiting_marker(prd: str, what: str) -> str:
     """Mark a new comment that asks a person to act; `what` names the head or step."""
     return _marker("waiting", prd, what)
 
 
-def tracking_marker(prd: str) -> str:
+def make_tracking_marker(prd: str) -> str:
     return _marker("tracking", prd)
 
 
-def story_marker(prd: str, story: str) -> str:
+def make_story_marker(prd: str, story: str) -> str:
     return _marker("story", f"{prd}/{story}")
 
 
-def head_marker(sha: str) -> str:
+def make_head_marker(sha: str) -> str:
     """Mark the last published commit: a later run sees whether the branch lost something."""
     return _marker("head", sha)
 
 
-def checked_marker(sha: str) -> str:
+def make_checked_marker(sha: str) -> str:
     """Mark the last commit whose check is published."""
     return _marker("checked", sha)
 
 
-def proved_marker(head: str, base: str) -> str:
+def make_proved_marker(head: str, base: str) -> str:
     """Mark what was proved as a whole: without a request it is proved again only for another head or base."""
     return _marker("proved", head, base)
 
 
-def shown_marker(head: str, digest: str) -> str:
+def make_shown_marker(head: str, digest: str) -> str:
     """Mark that this commit is published completely with this status text; a run without a request adds nothing."""
     return _marker("shown", head, digest)
 
 
 def has_proved_marker(text: str, head: str, base: str) -> bool:
-    return proved_marker(head, base) in text
+    return make_proved_marker(head, base) in text
 
 
 def read_head_marker(text: str) -> str:

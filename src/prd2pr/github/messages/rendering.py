@@ -101,29 +101,29 @@ def render_reply(answer: CommandReply, *, marker: str = "", commit_url: str = ""
 # --- published texts --------------------------------------------------------------------------------------------------
 
 
-def status_text(view: StatusView, *, marks: Sequence[str]) -> str:
+def render_status_text(view: StatusView, *, marks: Sequence[str]) -> str:
     """Render the status comment. `marks`: the markers by which later runs find it and know what it shows."""
     return add_marker(cut_to_limit(render_message("status", it=view)), "\n".join(marks))
 
 
-def closed_text(view: ClosedView, *, marks: Sequence[str]) -> str:
+def render_closed_text(view: ClosedView, *, marks: Sequence[str]) -> str:
     return add_marker(cut_to_limit(render_message("closed", it=view)), "\n".join(marks))
 
 
-def halted_text(view: HaltedView, *, marks: Sequence[str]) -> str:
+def render_halted_text(view: HaltedView, *, marks: Sequence[str]) -> str:
     return add_marker(cut_to_limit(render_message("halted", it=view)), "\n".join(marks))
 
 
-def action_needed_text(view: StatusView, *, marker: str) -> str:
+def render_action_needed_text(view: StatusView, *, marker: str) -> str:
     """Render a new comment, only if a person must act: an edited one notifies no one."""
     return add_marker(cut_to_limit(render_message("action_needed", it=view)), marker)
 
 
-def onboarding_text(files: Sequence[str], repository: str) -> str:
+def render_onboarding_text(files: Sequence[str], repository: str) -> str:
     return cut_to_limit(render_message("onboarding", files=files, repository=repository))
 
 
-def offer_text(files: Sequence[str], repository: str, *, secrets: Sequence[str], app_url: str) -> str:
+def render_offer_text(files: Sequence[str], repository: str, *, secrets: Sequence[str], app_url: str) -> str:
     """Render the offer. `app_url`: the page of the installation; empty if unknown."""
     return cut_to_limit(render_message("offer", files=files, repository=repository, secrets=secrets, app_url=app_url))
 
@@ -132,19 +132,19 @@ def check_text(view: CheckView) -> str:
     return cut_to_limit(render_message("check", it=view))
 
 
-def whole_check_text(pull_view: PullRequestView) -> str:
+def render_whole_check_text(pull_view: PullRequestView) -> str:
     return cut_to_limit(render_message("whole_check", it=pull_view))
 
 
-def tracking_text(view: TrackingView, *, marker: str) -> str:
+def render_tracking_text(view: TrackingView, *, marker: str) -> str:
     return add_marker(cut_to_limit(render_message("tracking", it=view)), marker)
 
 
-def story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker: str) -> str:
+def render_story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker: str) -> str:
     return add_marker(cut_to_limit(render_message("story_issue", it=story, prd=prd, pull=pull)), marker)
 
 
-def summary_text(view: StatusView, body: str) -> str:
+def render_summary_text(view: StatusView, body: str) -> str:
     """Render a job's summary: how it ended, then what the pull request says."""
     return f"{render_message('status', it=view)}\n---\n\n{body}"
 

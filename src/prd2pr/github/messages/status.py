@@ -56,7 +56,7 @@ class StatusView:
     alarms: tuple[str, ...] = ()
 
 
-def status_view(
+def build_status_view(
     pull_view: PullRequestView,
     status: Status,
     stop: NoAction | None,

@@ -46,7 +46,7 @@ class TrackingView:
     runs_in_all: int
 
 
-def tracking_view(
+def build_tracking_view(
     pull_view: PullRequestView,
     runs: Sequence[RunRecord],
     pull: int | None,
@@ -83,7 +83,7 @@ def story_issues_by_id(issues: Iterable[Issue], prd: str, ours: BotIdentities) -
     return found
 
 
-def stories_without_issue(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
+def list_stories_without_issue(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
     """Return the stories that get an issue now: active ones first, done ones last, up to the limit.
 
     What one run planned and built gets closed issues, as a record.
@@ -98,12 +98,14 @@ def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[st
 
     `earlier`: the titles that stories of this id had on the branch.
     """
-    if issue.title == story_title(story) or is_same_text(issue.body, text):
+    if issue.title == format_story_title(story) or is_same_text(issue.body, text):
         return False
     return not issue.open or issue.title in earlier
 
 
-def settled_story_ids(pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
+def list_settled_story_ids(
+    pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]
+) -> frozenset[str]:
     """Return the stories whose issue can be closed: settled, or no longer in the plan."""
     settled = {row.id for row in pull_view.board if row.outcome in SETTLED_OUTCOMES}
     return frozenset(settled | (set(there) - {story.id for story in stories}))
@@ -112,7 +114,7 @@ def settled_story_ids(pull_view: PullRequestView, stories: Sequence[Story], ther
 # --- titles: they end up in merge messages, where GitHub acts on keywords and mentions --------------------------------
 
 
-def pull_title(pull_view: PullRequestView) -> str:
+def format_pull_title(pull_view: PullRequestView) -> str:
     return clip_title(pull_view.title)
 
 
@@ -122,11 +124,11 @@ def titles_from_prds(prds: Iterable[Prd]) -> frozenset[str]:
     return frozenset(clip_title(text) for name in names for text in (name, f"{TRACKING_PREFIX}{name}"))
 
 
-def story_title(story: Story) -> str:
+def format_story_title(story: Story) -> str:
     return clip_title(f"{story.id}: {story.title}")
 
 
-def tracking_title(pull_view: PullRequestView) -> str:
+def format_tracking_title(pull_view: PullRequestView) -> str:
     return clip_title(f"{TRACKING_PREFIX}{pull_view.title}")
 
 

@@ -9,12 +9,12 @@ from prd2pr.errors import InputInvalid, StateProblem
 from prd2pr.github.messages.checks import (
     MAX_ANNOTATIONS,
     CheckView,
+    list_steps_to_check,
     phase_check,
     place_findings,
-    steps_to_check,
     whole_check,
 )
-from prd2pr.github.messages.rendering import check_text, whole_check_text
+from prd2pr.github.messages.rendering import check_text, render_whole_check_text
 from prd2pr.proof.claims.claim import make_claim_error
 from prd2pr.proof.claims.commits import check_records
 from prd2pr.proof.verify import load_claim
@@ -34,7 +34,7 @@ PATCH_BYTES = 400_000
 def publish_checks(publication: Publication, checked: str) -> str:
     """Return the last commit whose check is published now. `checked`: the one that was last before."""
     behind = commits_after(publication, checked)
-    waiting = [(story, step) for story, step in steps_to_check(publication.pull_view) if step.sha in behind]
+    waiting = [(story, step) for story, step in list_steps_to_check(publication.pull_view) if step.sha in behind]
     waiting.sort(key=lambda pair: behind[pair[1].sha])
     publication.has_more |= len(waiting) > MAX_CHECKS
     for story, step in waiting[:MAX_CHECKS]:
@@ -45,7 +45,7 @@ def publish_checks(publication: Publication, checked: str) -> str:
             whole_check(
                 publication.pull_view,
                 publication.head,
-                whole_check_text(publication.pull_view),
+                render_whole_check_text(publication.pull_view),
                 refuted=publication.refuted is not None,
             )
         )
@@ -67,7 +67,7 @@ def commits_after(publication: Publication, checked: str) -> dict[str, int]:
 
 def publish_phase_check(publication: Publication, story: StoryEvidenceView, step: StepView) -> None:
     git, sha = publication.git, step.sha
-    findings = step_findings(publication, sha)
+    findings = list_step_findings(publication, sha)
     wrong = sorted({finding.code for finding in findings if finding.severity == "error"})
     patch = git.patch(f"{sha}^", sha, limit=PATCH_BYTES) if findings else ""
 
@@ -90,7 +90,7 @@ def publish_phase_check(publication: Publication, story: StoryEvidenceView, step
     )
 
 
-def step_findings(publication: Publication, sha: str) -> tuple[Finding, ...]:
+def list_step_findings(publication: Publication, sha: str) -> tuple[Finding, ...]:
     """Return what is known about a step without running a test. Its recorded verdict is a claim: judge its evidence."""
     commit = publication.git.commit_info(sha)
     step = read_commit_step(commit)

@@ -8,14 +8,14 @@ from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id
 from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView, count_settled
 from prd2pr.github.messages.markers import (
-    checked_marker,
-    head_marker,
+    make_checked_marker,
+    make_head_marker,
+    make_status_marker,
+    make_tracking_marker,
     read_checked_marker,
     read_head_marker,
-    status_marker,
-    tracking_marker,
 )
-from prd2pr.github.messages.rendering import closed_text, halted_text
+from prd2pr.github.messages.rendering import render_closed_text, render_halted_text
 from prd2pr.github.messages.status import state_label, state_label_names
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.state.store import BranchState, StateStore
@@ -24,10 +24,10 @@ from prd2pr.state.store import BranchState, StateStore
 def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> bool:
     """Return whether it was news. The comment is written last: after it, people's changes stay."""
     try:
-        found = context.hub.find_comment(pull.number, status_marker(subject.id))
+        found = context.hub.find_comment(pull.number, make_status_marker(subject.id))
         if found is None:
             return False
-        text = closed_text(build_closed_view(context, subject, pull, head), marks=kept_markers(subject, found))
+        text = render_closed_text(build_closed_view(context, subject, pull, head), marks=kept_markers(subject, found))
         if is_same_text(found.body, text):
             return False
         set_closed_labels(context, pull)
@@ -45,10 +45,10 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
     The markers stay, so the last pushed step is still known.
     """
     try:
-        found = context.hub.find_comment(pull.number, status_marker(subject.id))
+        found = context.hub.find_comment(pull.number, make_status_marker(subject.id))
         if found is None:
             return False
-        text = halted_text(HaltedView(pull.title, why.reason, why.next), marks=kept_markers(subject, found))
+        text = render_halted_text(HaltedView(pull.title, why.reason, why.next), marks=kept_markers(subject, found))
         if is_same_text(found.body, text):
             return False
         labels = context.config.labels
@@ -63,8 +63,8 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
 def kept_markers(subject: Subject, found: Comment) -> list[str]:
     """Return the markers with which the work continues if the pull request is reopened."""
     head, checked = read_head_marker(found.body), read_checked_marker(found.body)
-    marks = [head_marker(head) if head else "", checked_marker(checked) if checked else ""]
-    return [status_marker(subject.id), *filter(None, marks)]
+    marks = [make_head_marker(head) if head else "", make_checked_marker(checked) if checked else ""]
+    return [make_status_marker(subject.id), *filter(None, marks)]
 
 
 def next_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> str:
@@ -111,6 +111,6 @@ def close_tracking_issue(context: GitHubContext, subject: Subject, pull: Pull) -
     """GitHub itself closes an issue that was the PRD: the description says so."""
     if not pull.merged or subject.issue is not None or context.config.tracker.kind == "none":
         return
-    tracking = context.hub.find_issue(tracking_marker(subject.id))
+    tracking = context.hub.find_issue(make_tracking_marker(subject.id))
     if tracking is not None and tracking.open:
         context.hub.edit_issue(tracking.number, closed=True)

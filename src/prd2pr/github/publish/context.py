@@ -16,8 +16,8 @@ from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import (
     Headline,
     StatusView,
+    build_status_view,
     choose_headline,
-    status_view,
 )
 from prd2pr.state.git import Git
 from prd2pr.state.store import BranchState
@@ -76,7 +76,7 @@ class Publication:
         return ProblemReply.of("this run", self.request.problem) if self.request.problem else None
 
     def view(self, pull: Pull | None, tracking: Issue | None = None) -> StatusView:
-        return status_view(
+        return build_status_view(
             self.pull_view,
             self.state.status,
             self.request.stop,

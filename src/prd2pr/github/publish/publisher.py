@@ -18,15 +18,15 @@ from prd2pr.github.hub import Hub
 from prd2pr.github.messages.markers import (
     DESCRIPTION_BEGINS,
     DESCRIPTION_ENDS,
-    checked_marker,
-    head_marker,
-    proved_marker,
+    make_checked_marker,
+    make_head_marker,
+    make_proved_marker,
+    make_shown_marker,
+    make_status_marker,
+    make_waiting_marker,
     read_checked_marker,
-    shown_marker,
-    status_marker,
-    waiting_marker,
 )
-from prd2pr.github.messages.rendering import action_needed_text, status_text, summary_text
+from prd2pr.github.messages.rendering import render_action_needed_text, render_status_text, render_summary_text
 from prd2pr.github.messages.status import (
     LABEL_STATES,
     Headline,
@@ -34,7 +34,7 @@ from prd2pr.github.messages.status import (
     state_label,
     state_label_names,
 )
-from prd2pr.github.messages.tracking import pull_title
+from prd2pr.github.messages.tracking import format_pull_title
 from prd2pr.github.publish.checks import publish_checks
 from prd2pr.github.publish.context import Publication, PublishedLinks, PublishRequest
 from prd2pr.github.publish.plan_comment import ask_about_removed, publish_plan, request_approval
@@ -91,7 +91,7 @@ def publish(hub: Hub, request: PublishRequest) -> PublishedLinks:
         return PublishedLinks(pull, notes=tuple(publication.notes))
     number = pull.number
     found = publication.attempt(
-        "the status comment", lambda: hub.find_comment(number, status_marker(publication.prd.id))
+        "the status comment", lambda: hub.find_comment(number, make_status_marker(publication.prd.id))
     )
     if found is not None and is_published_already(publication, pull, found):
         publication.attempt("the labels", lambda: set_state_labels(publication, pull))
@@ -124,12 +124,12 @@ def proved_marker_if_settled(publication: Publication) -> str:
     """Return the marker; empty if what is published is not proved as a whole."""
     if publication.headline not in HEADLINES_WITH_PROOF:
         return ""
-    return proved_marker(publication.head, publication.request.session.target.base_commit)
+    return make_proved_marker(publication.head, publication.request.session.target.base_commit)
 
 
 def current_shown_marker(publication: Publication, pull: Pull) -> str:
-    said = strip_run_link(status_text(publication.view(pull), marks=[]))
-    return shown_marker(publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
+    said = strip_run_link(render_status_text(publication.view(pull), marks=[]))
+    return make_shown_marker(publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
 
 
 def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | None) -> None:
@@ -137,7 +137,7 @@ def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | No
     publication = open_publication(hub, request)
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
-        found = hub.find_comment(pull.number, status_marker(publication.prd.id))
+        found = hub.find_comment(pull.number, make_status_marker(publication.prd.id))
         publish_status(publication, pull, tracking, found, last_checked(found))
 
 
@@ -190,9 +190,9 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
     done = is_ready_for_review(publication)
     if there is None or (there.merged and is_merged_earlier_round(publication, there)):
         text = build_description(publication, "")
-        return hub.open_pull(pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
+        return hub.open_pull(format_pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
     if there.open:
-        title = pull_title(pull_view)
+        title = format_pull_title(pull_view)
         if there.title != title and there.title in earlier_pull_titles(publication):
             there = replace(there, title=title)
             hub.edit_pull(there, title=title)
@@ -249,18 +249,18 @@ def last_checked(found: Comment | None) -> str:
 def publish_status(
     publication: Publication, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
-    marker = status_marker(publication.prd.id)
+    marker = make_status_marker(publication.prd.id)
     whole = current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
     marks = [
         marker,
-        head_marker(publication.head),
-        checked_marker(checked) if checked else "",
+        make_head_marker(publication.head),
+        make_checked_marker(checked) if checked else "",
         proved_marker_if_settled(publication),
         whole,
     ]
     if publication.request.session.host.refuted is not None:
         marks = [marker]  # no accepted head: the next run checks the whole branch
-    text = status_text(publication.view(pull, tracking), marks=[mark for mark in marks if mark])
+    text = render_status_text(publication.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return publication.hub.comment(pull.number, text, marker=marker)
     if not is_same_text(strip_run_link(found.body), strip_run_link(text)):
@@ -289,8 +289,8 @@ def notify_person(publication: Publication, pull: Pull) -> None:
         return
     what = request_key(publication, view)
     if what:
-        marker = waiting_marker(publication.prd.id, what)
-        publication.hub.comment(pull.number, action_needed_text(view, marker=marker), marker=marker)
+        marker = make_waiting_marker(publication.prd.id, what)
+        publication.hub.comment(pull.number, render_action_needed_text(view, marker=marker), marker=marker)
 
 
 def request_key(publication: Publication, view: StatusView) -> str:
@@ -313,9 +313,9 @@ def build_step_summary(request: PublishRequest, links: PublishedLinks, hub: Hub)
     publication = open_publication(hub, request)
     publication.notes.extend(links.notes)
     view = publication.view(links.pull, links.tracking)
-    text = summary_text(view, render_body(publication.pull_view, commit_url=request.commit_url, limit=400_000))
+    text = render_summary_text(view, render_body(publication.pull_view, commit_url=request.commit_url, limit=400_000))
     return (
         text
         if len(text.encode()) <= MAX_SUMMARY_BYTES
-        else summary_text(view, render_body(publication.pull_view, limit=60_000))
+        else render_summary_text(view, render_body(publication.pull_view, limit=60_000))
     )

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from prd2pr.domain.forge import Issue, is_same_text
 from prd2pr.domain.records import Phase, RunRecord, Story
-from prd2pr.github.messages.markers import story_marker, tracking_marker
-from prd2pr.github.messages.rendering import story_issue_text, tracking_text
+from prd2pr.github.messages.markers import make_story_marker, make_tracking_marker
+from prd2pr.github.messages.rendering import render_story_issue_text, render_tracking_text
 from prd2pr.github.messages.tracking import (
+    build_tracking_view,
+    format_story_title,
+    format_tracking_title,
     is_reused_issue,
-    settled_story_ids,
-    stories_without_issue,
+    list_settled_story_ids,
+    list_stories_without_issue,
     story_issues_by_id,
-    story_title,
     titles_from_prds,
-    tracking_title,
-    tracking_view,
 )
 from prd2pr.state.branch_base import find_branch_start, is_follow_up_branch
 from prd2pr.state.commit_message import StepRef
@@ -54,8 +54,8 @@ def tracking_body(publication: Publication, pull: int, issues: dict[str, Issue])
     state, following = publication.state, publication.view(None).next
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     runs.sort(key=run_start)
-    view = tracking_view(publication.pull_view, runs, pull, issues, following)
-    return tracking_text(view, marker=tracking_marker(publication.prd.id))
+    view = build_tracking_view(publication.pull_view, runs, pull, issues, following)
+    return render_tracking_text(view, marker=make_tracking_marker(publication.prd.id))
 
 
 def run_start(run: RunRecord) -> str:
@@ -66,11 +66,11 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
     """Return the issue above the stories, and whether its text is ours to write."""
     if publication.issue is not None:
         return publication.hub.issue(publication.issue), False
-    marker = tracking_marker(publication.prd.id)
+    marker = make_tracking_marker(publication.prd.id)
     there = publication.hub.find_issue(marker)
     if there is None:
         there = publication.hub.open_issue(
-            tracking_title(publication.pull_view), tracking_body(publication, pull, {}), (), marker=marker
+            format_tracking_title(publication.pull_view), tracking_body(publication, pull, {}), (), marker=marker
         )
     elif not there.open and publication.just_planned and is_tracking_reopened(publication):
         publication.hub.edit_issue(there.number, closed=False)
@@ -87,17 +87,17 @@ def is_tracking_reopened(publication: Publication) -> bool:
 def earlier_pull_titles(publication: Publication) -> frozenset[str]:
     """Return the titles from all plans of the branch so far."""
     store = publication.request.session.store
-    plans = (store.load(sha).prd for sha, step in steps_so_far(publication) if step.phase is Phase.PLAN)
+    plans = (store.load(sha).prd for sha, step in list_steps_so_far(publication) if step.phase is Phase.PLAN)
     return titles_from_prds(prd for prd in plans if prd is not None)
 
 
 def earlier_story_titles(publication: Publication, story: str) -> frozenset[str]:
     store = publication.request.session.store
-    backlogs = (store.load(sha).backlog for sha, _ in steps_so_far(publication))
-    return frozenset(story_title(each) for backlog in backlogs for each in backlog.stories if each.id == story)
+    backlogs = (store.load(sha).backlog for sha, _ in list_steps_so_far(publication))
+    return frozenset(format_story_title(each) for backlog in backlogs for each in backlog.stories if each.id == story)
 
 
-def steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]:
+def list_steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]:
     for commit in list_branch_commits(
         publication.git, find_branch_start(publication.git, publication.head).commit, publication.head
     ):
@@ -107,7 +107,7 @@ def steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]:
 
 
 def update_tracking_issue(publication: Publication, parent: Issue, text: str) -> None:
-    title = tracking_title(publication.pull_view)
+    title = format_tracking_title(publication.pull_view)
     if parent.open and parent.title != title and parent.title in earlier_pull_titles(publication):
         publication.hub.edit_issue(parent.number, title=title)
     if parent.open and not is_same_text(parent.body, text):
@@ -115,7 +115,7 @@ def update_tracking_issue(publication: Publication, parent: Issue, text: str) ->
 
 
 def update_tracking_comment(publication: Publication, parent: Issue, text: str) -> None:
-    marker = tracking_marker(publication.prd.id)
+    marker = make_tracking_marker(publication.prd.id)
     there = publication.hub.find_comment(parent.number, marker)
     if there is None:
         publication.hub.comment(parent.number, text, marker=marker)
@@ -125,10 +125,10 @@ def update_tracking_comment(publication: Publication, parent: Issue, text: str) 
 
 def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> dict[str, Issue]:
     issues = story_issues_by_id(publication.hub.sub_issues(parent.number), publication.prd.id, publication.hub.ours())
-    for story in stories_without_issue(publication.state.backlog.stories, issues):
+    for story in list_stories_without_issue(publication.state.backlog.stories, issues):
         issues[story.id] = open_story_issue(publication, parent, story, pull)
-    publication.has_more |= bool(stories_without_issue(publication.state.backlog.stories, issues))
-    settled = settled_story_ids(publication.pull_view, publication.state.backlog.stories, issues)
+    publication.has_more |= bool(list_stories_without_issue(publication.state.backlog.stories, issues))
+    settled = list_settled_story_ids(publication.pull_view, publication.state.backlog.stories, issues)
     issues |= dict(rewrite_reused_issues(publication, issues, pull, settled))
     for story_id, issue in issues.items():
         # Closed when settled. One that a person closed earlier stays closed: the board shows the real state.
@@ -149,18 +149,20 @@ def rewrite_reused_issues(
 ) -> Iterator[tuple[str, Issue]]:
     """Rewrite the issue of an id that another story has now."""
     for story in publication.state.backlog.stories:
-        issue, title = issues.get(story.id), story_title(story)
+        issue, title = issues.get(story.id), format_story_title(story)
         if issue is None or issue.title == title:
             continue
-        text = story_issue_text(story, publication.prd, pull, marker=story_marker(publication.prd.id, story.id))
+        text = render_story_issue_text(
+            story, publication.prd, pull, marker=make_story_marker(publication.prd.id, story.id)
+        )
         if is_reused_issue(issue, story, text, earlier_story_titles(publication, story.id)):
             publication.hub.edit_issue(issue.number, title=title, body=text, closed=story.id in settled)
             yield story.id, replace(issue, title=title, body=text, open=story.id not in settled)
 
 
 def open_story_issue(publication: Publication, parent: Issue, story: Story, pull: int) -> Issue:
-    marker = story_marker(publication.prd.id, story.id)
-    text = story_issue_text(story, publication.prd, pull, marker=marker)
-    made = publication.hub.open_issue(story_title(story), text, (), marker=marker)
+    marker = make_story_marker(publication.prd.id, story.id)
+    text = render_story_issue_text(story, publication.prd, pull, marker=marker)
+    made = publication.hub.open_issue(format_story_title(story), text, (), marker=marker)
     publication.hub.add_sub_issue(parent.number, made)
     return made

@@ -64,11 +64,11 @@ SETUP_ACCESS: Mapping[str, Access] = {
 WORK_ACCESS: Mapping[str, Access] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
 
 
-def requested_permissions() -> dict[str, str]:
+def get_requested_permissions() -> dict[str, str]:
     return {each.name: each.access for each in PERMISSIONS}
 
 
-def requested_events() -> list[str]:
+def get_requested_events() -> list[str]:
     return [each.event for each in EVENTS]
 
 

@@ -10,7 +10,7 @@ from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.config_file import load_config
 from prd2pr.domain.forge import Pull
 from prd2pr.errors import ConfigInvalid
-from prd2pr.github.messages.rendering import offer_text
+from prd2pr.github.messages.rendering import render_offer_text
 from prd2pr.github.setup.onboarding import SETUP_TITLE, starting_files
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, key_names, workflow_text
 
@@ -69,7 +69,7 @@ def offer_setup(target: SetupTarget, *, app_url: str = "", workflow: WorkflowTex
     if made is not None and target.read_text(WORKFLOW_PATH, made) is None:
         return SetupOffer(repository, "branch taken")
     config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
-    body = offer_text(tuple(files), repository, secrets=tuple(key_names(config)), app_url=app_url)
+    body = render_offer_text(tuple(files), repository, secrets=tuple(key_names(config)), app_url=app_url)
     return SetupOffer(repository, "opened", target.open_pull(SETUP_TITLE, body, OFFER_BRANCH, base).number)
 
 

@@ -10,7 +10,7 @@ from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.commands import execute
 from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.context import GitHubContext
-from prd2pr.github.messages.rendering import onboarding_text
+from prd2pr.github.messages.rendering import render_onboarding_text
 from prd2pr.github.messages.replies import RegisterReply
 from prd2pr.templating import render_template
 from prd2pr.workflow.run import current_head
@@ -45,7 +45,7 @@ def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
     there = context.hub.pull_for_branch(SETUP_BRANCH, context.base_branch)
     if there is None or not there.open:
         push_setup_files(context, session)
-        text = onboarding_text(tuple(missing), context.repository)
+        text = render_onboarding_text(tuple(missing), context.repository)
         there = context.hub.open_pull(SETUP_TITLE, text, SETUP_BRANCH, context.base_branch, draft=False)
     return RegisterReply(context.repository, context.base_branch, tuple(missing), there.number)
 

@@ -191,7 +191,7 @@ def get_tasks(
 
     cards = (card for card in list_cards(request, bearer, repo) if fits(card))
     items, next_cursor = paginate(cards, lambda card: (card.repo, card.prd, card.id), cursor, limit)
-    return api.Page[api.Task](items=tuple(map(responses.task_response, items)), next=next_cursor)
+    return api.Page[api.Task](items=tuple(map(responses.build_task_response, items)), next=next_cursor)
 
 
 def list_cards(request: Request, bearer: Bearer, repo: str) -> list[StoryCard]:
@@ -206,7 +206,7 @@ def get_task(request: Request, bearer: ForReading, key: TaskKey) -> api.TaskDeta
     found = get_reader(request).story(names[0], story) if names else None
     if found is None:
         raise not_found("task")
-    return responses.task_detail_response(found)
+    return responses.build_task_detail_response(found)
 
 
 # --- workers, circuits, runs, projects --------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def get_workers(request: Request, bearer: ForReading) -> api.Listed[api.Worker]:
     seen = set(names)
     return api.Listed[api.Worker](
         items=tuple(
-            responses.worker_response(
+            responses.build_worker_response(
                 each, tuple(repo for repo in each.repos if repo in seen), all_seen=bearer.sees_all
             )
             for each in found
@@ -234,7 +234,7 @@ def get_circuits(
 ) -> api.Listed[api.Circuit]:
     found = get_reader(request).circuits(list_visible_repos(request, bearer, repo))
     return api.Listed[api.Circuit](
-        items=tuple(responses.circuit_response(each) for each in found if state is None or each.state == state)
+        items=tuple(responses.build_circuit_response(each) for each in found if state is None or each.state == state)
     )
 
 
@@ -256,7 +256,7 @@ def get_projects(request: Request, bearer: ForReading) -> api.Projects:
     own = [project for project in get_reader(request).projects() if bearer.sees(project.repo)]
     federation = getattr(request.app.state, "federation", None)
     others = [project for project in (federation.projects() if federation else ()) if bearer.sees(project.repo)]
-    items = sorted((*map(responses.project_response, own), *others), key=lambda each: (each.repo, each.server))
+    items = sorted((*map(responses.build_project_response, own), *others), key=lambda each: (each.repo, each.server))
     return api.Projects(items=tuple(items), sources=federation.list_sources() if federation else ())
 
 

@@ -16,15 +16,15 @@ from prd2pr.views.board.models import (
 )
 
 
-def spend_response(it: Spend) -> api.Spend:
+def build_spend_response(it: Spend) -> api.Spend:
     return api.Spend(**it.model_dump())
 
 
-def column_counts_response(it: tuple[ColumnCount, ...]) -> tuple[api.ColumnCount, ...]:
+def build_column_counts_response(it: tuple[ColumnCount, ...]) -> tuple[api.ColumnCount, ...]:
     return tuple(api.ColumnCount(column=each.column.value, stories=each.stories) for each in it)
 
 
-def task_response(card: StoryCard) -> api.Task:
+def build_task_response(card: StoryCard) -> api.Task:
     return api.Task.model_validate(make_task_fields(card))
 
 
@@ -41,7 +41,7 @@ def make_task_fields(card: StoryCard) -> dict[str, object]:
         "phase": card.phase,
         "attempts": card.attempts,
         "refused": card.refused,
-        "spend": spend_response(card.spend),
+        "spend": build_spend_response(card.spend),
         "seconds": card.seconds,
         "since": card.since,
         "tests": card.tests,
@@ -51,7 +51,7 @@ def make_task_fields(card: StoryCard) -> dict[str, object]:
     }
 
 
-def task_detail_response(story: StoryView) -> api.TaskDetail:
+def build_task_detail_response(story: StoryView) -> api.TaskDetail:
     return api.TaskDetail.model_validate(
         {
             **make_task_fields(story.card),
@@ -60,14 +60,14 @@ def task_detail_response(story: StoryView) -> api.TaskDetail:
             "branch": story.branch,
             "description": story.description,
             "design": story.design,
-            "criteria": criteria_response(story),
-            "steps": steps_response(story),
-            "refusals": refusals_response(story),
+            "criteria": build_criteria_response(story),
+            "steps": build_steps_response(story),
+            "refusals": build_refusals_response(story),
         }
     )
 
 
-def criteria_response(story: StoryView) -> tuple[api.CriterionProof, ...]:
+def build_criteria_response(story: StoryView) -> tuple[api.CriterionProof, ...]:
     return tuple(
         api.CriterionProof(
             id=row.criterion,
@@ -81,7 +81,7 @@ def criteria_response(story: StoryView) -> tuple[api.CriterionProof, ...]:
     )
 
 
-def steps_response(story: StoryView) -> tuple[api.StepProof, ...]:
+def build_steps_response(story: StoryView) -> tuple[api.StepProof, ...]:
     return tuple(
         api.StepProof(
             n=page.step.n,
@@ -102,7 +102,7 @@ def steps_response(story: StoryView) -> tuple[api.StepProof, ...]:
     )
 
 
-def refusals_response(story: StoryView) -> tuple[api.RefusedAttempt, ...]:
+def build_refusals_response(story: StoryView) -> tuple[api.RefusedAttempt, ...]:
     return tuple(
         api.RefusedAttempt(
             phase=each.phase,
@@ -115,7 +115,7 @@ def refusals_response(story: StoryView) -> tuple[api.RefusedAttempt, ...]:
     )
 
 
-def worker_response(it: WorkerView, seen: tuple[str, ...], *, all_seen: bool) -> api.Worker:
+def build_worker_response(it: WorkerView, seen: tuple[str, ...], *, all_seen: bool) -> api.Worker:
     """`seen`: the worker's repositories that the token may see. `working_on` is hidden with its repository."""
     is_visible = all_seen or any(it.working_on.startswith(f"{repo}:") for repo in seen)
     return api.Worker(
@@ -126,13 +126,13 @@ def worker_response(it: WorkerView, seen: tuple[str, ...], *, all_seen: bool) ->
         repos=seen,
         runs=it.runs,
         steps=it.steps,
-        spend=spend_response(it.spend),
+        spend=build_spend_response(it.spend),
         last_seen=it.last_seen,
         circuit=it.circuit,
     )
 
 
-def circuit_response(it: CircuitView) -> api.Circuit:
+def build_circuit_response(it: CircuitView) -> api.Circuit:
     return api.Circuit(
         id=it.id,
         repo=it.repo,
@@ -162,25 +162,25 @@ def run_response(it: RunView) -> api.Run:
         replayed=it.replayed,
         outcome=it.outcome,
         steps=it.steps,
-        spend=spend_response(it.spend),
+        spend=build_spend_response(it.spend),
     )
 
 
-def project_response(it: ProjectView) -> api.Project:
+def build_project_response(it: ProjectView) -> api.Project:
     return api.Project(
         repo=it.repo,
         server=it.server,
         stories=it.stories,
         proven=it.proven,
-        counts=column_counts_response(it.counts),
-        spend=spend_response(it.spend),
+        counts=build_column_counts_response(it.counts),
+        spend=build_spend_response(it.spend),
         updated_at=it.updated_at,
         problems=it.problems,
-        prds=tuple(prd_response(each) for each in it.prds),
+        prds=tuple(build_prd_response(each) for each in it.prds),
     )
 
 
-def prd_response(it: PrdView) -> api.PrdSummary:
+def build_prd_response(it: PrdView) -> api.PrdSummary:
     return api.PrdSummary(
         id=it.id,
         title=it.title,
@@ -192,7 +192,7 @@ def prd_response(it: PrdView) -> api.PrdSummary:
         next=it.next.sentence,
         stories=it.stories,
         proven=it.proven,
-        counts=column_counts_response(it.counts),
-        spend=spend_response(it.spend),
+        counts=build_column_counts_response(it.counts),
+        spend=build_spend_response(it.spend),
         updated_at=it.updated_at,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from prd2pr.errors import UsageProblem
-from prd2pr.github.setup.app_permissions import requested_events, requested_permissions
+from prd2pr.github.setup.app_permissions import get_requested_events, get_requested_permissions
 from prd2pr.server.settings import ServerSettings
 
 PROJECT = "https://github.com/prd2pr/prd2pr"
@@ -29,8 +29,8 @@ def build_app_manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
         "public": False,
         "hook_attributes": {"url": f"{public}{WEBHOOK_PATH}", "active": True},
         "redirect_url": f"{base}{CALLBACK_PATH}",
-        "default_permissions": requested_permissions(),
-        "default_events": requested_events(),
+        "default_permissions": get_requested_permissions(),
+        "default_events": get_requested_events(),
     }
 
 

@@ -42,11 +42,11 @@ def refuse_hand_edits(session: Session, *, moved: bool = False) -> None:
         return
     commit = find_hand_edit(session.git, session.target.base_commit, head)
     if commit is not None:
-        raise hand_edit_error(commit, session.target.branch)
+        raise make_hand_edit_error(commit, session.target.branch)
     log.branch_writes.foreign_head = head
 
 
-def hand_edit_error(commit: CommitInfo, branch: str) -> StateByHand:
+def make_hand_edit_error(commit: CommitInfo, branch: str) -> StateByHand:
     sha = commit.sha[:10]
     return StateByHand(
         f"{sha} on {branch} changes {STATE}/ by hand; only steps of prd2pr may do that",

@@ -45,7 +45,7 @@ def judge_human_work(session: Session, position: Position, phase: Phase) -> tupl
     gate = GATE_OF_PHASE[phase]
     changes = list_work_changes(session, work)
     if not any(is_phase_change(change, position, gate) for change in changes):
-        session.progress.say("note", text=f"continuing on top of unproven commits: {commits_text(work)}")
+        session.progress.say("note", text=f"continuing on top of unproven commits: {format_commits_text(work)}")
         return position, None
     position_from_base, judged = judge_from_base(session, position, gate, work)
     if judged.verdict.accepted:
@@ -132,7 +132,7 @@ def record_refused_work(session: Session, position: Position, work: UnprovenWork
     """Record the refusal on the branch once, so that a run on another machine does not report it again."""
     errors = judged.verdict.errors
     verdict = f"{NOT_YET}{judged.verdict.phase.value.upper()} yet: {', '.join(sorted({each.code for each in errors}))}"
-    text = f"{work_owner_text(position)}{verdict}"
+    text = f"{format_work_owner_text(position)}{verdict}"
     annotated = add_findings(position, judged, text)
     notes = takewhile(lambda step: step.phase is Phase.NOTE, reversed(position.cycle.steps))
     if any(note.code_tree == work.head_tree and note.note.endswith(verdict) for note in notes):
@@ -155,14 +155,15 @@ def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Positi
 def keep_as_base(position: Position) -> Position:
     """Return the position with the work as its base: the role could not have written it, so it need not fix it."""
     instruction = (
-        f"{work_owner_text(position)} is in the files that you are given and stays as it is: do your work on top of it."
+        f"{format_work_owner_text(position)} is in the files that you are given and stays as it is: "
+        "do your work on top of it."
     )
     return replace(position, judged_from="", people=(), gate_feedback=instruction)
 
 
-def work_owner_text(position: Position) -> str:
+def format_work_owner_text(position: Position) -> str:
     return f"the work of {', '.join(position.people)}" if position.people else "the draft"
 
 
-def commits_text(work: UnprovenWork) -> str:
+def format_commits_text(work: UnprovenWork) -> str:
     return ", ".join(clip(f"{commit.short} {commit.subject}", 60) for commit in work.commits[-3:])

@@ -25,7 +25,7 @@ from prd2pr.state.layout import PLAN_STORY, PROJECT, build_log_path
 from prd2pr.state.store import StateChange
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.breakers import successful_stages, update_circuits
+from prd2pr.workflow.breakers import list_successful_stages, update_circuits
 from prd2pr.workflow.commits.text import phase_message, phase_outcome, plan_message, plan_outcome
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.phases.attempts import (
@@ -107,7 +107,7 @@ def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCo
     """Report to the other workers of the run that the stages of this phase work."""
     shared.record_seconds(session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started))
     if pending.phase is not Phase.NOTE:
-        for stage in successful_stages(pending.phase):
+        for stage in list_successful_stages(pending.phase):
             shared.record_event(OperationSuccess(stage=stage, at=pending.at, worker=session.log.worker))
 
 
@@ -117,7 +117,7 @@ def refuse_secrets(session: Session, base: str, sha: str) -> None:
         return
     commit = session.git.commit_info(sha)
     if session.constraints.secrets.contains_secret(f"{commit.subject}\n{commit.body}".encode()):
-        raise secret_error("the commit's message")
+        raise make_secret_error("the commit's message")
     changes = [each for each in session.git.diff(base, sha) if each.new_blob and each.new_mode != SUBMODULE]
     contents = session.git.read_blobs(each.new_blob for each in changes)
     for change in changes:
@@ -125,10 +125,10 @@ def refuse_secrets(session: Session, base: str, sha: str) -> None:
         if session.constraints.secrets.contains_secret(name) or session.constraints.secrets.contains_secret(
             contents[change.new_blob]
         ):
-            raise secret_error(session.constraints.secrets.scrub(change.path).text)
+            raise make_secret_error(session.constraints.secrets.scrub(change.path).text)
 
 
-def secret_error(where: str) -> SecretFound:
+def make_secret_error(where: str) -> SecretFound:
     return SecretFound(
         "the commit would publish a secret of this job, so it was not added to the branch",
         where=where,

@@ -66,13 +66,13 @@ def phase_message(
         case Phase.DESIGN:
             facts = "No design was made: the roles that write tests and code choose names and files."
         case Phase.RED:
-            facts = f"{red_text(evidence)}\nNothing but tests has changed."
+            facts = f"{format_red_text(evidence)}\nNothing but tests has changed."
         case Phase.GREEN:
-            facts = f"{passing_text(evidence)}\nNo test has changed since RED."
+            facts = f"{format_passing_text(evidence)}\nNo test has changed since RED."
         case Phase.INTEGRATED:
-            facts = f"{moved_text(evidence)}{passing_text(evidence)}"
+            facts = f"{format_moved_text(evidence)}{format_passing_text(evidence)}"
         case _:
-            facts = passing_text(evidence)
+            facts = format_passing_text(evidence)
     hidden_examples = describe_hidden_examples(evidence)
     facts += f"\n{hidden_examples}" if hidden_examples else ""
     explanation_text = f"\n\nThe role's explanation: {explanation}" if explanation and phase is not Phase.DESIGN else ""
@@ -99,16 +99,16 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
             places = list_new_directories(evidence)
             return ", ".join(part for part in (", ".join(places) or passing_summary(evidence), note) if part)
         case Phase.REFACTOR:
-            return ", ".join(part for part in (improvement_text(evidence), passing_summary(evidence)) if part)
+            return ", ".join(part for part in (format_improvement_text(evidence), passing_summary(evidence)) if part)
         case Phase.GREEN if evidence.bite and evidence.bite.judged:
             mutation = evidence.bite
             killed = f"{mutation.killed} of {len(mutation.judged)} mutants killed"
-            return f"{passing_summary(evidence)}, {killed}{hidden_examples_text(evidence)}"
+            return f"{passing_summary(evidence)}, {killed}{format_hidden_examples_text(evidence)}"
         case _:
             return passing_summary(evidence)
 
 
-def hidden_examples_text(evidence: Evidence) -> str:
+def format_hidden_examples_text(evidence: Evidence) -> str:
     held = evidence.held_out
     return f", {len(held.results)} hidden examples" if held and held.files else ""
 
@@ -121,12 +121,11 @@ def passing_summary(evidence: Evidence) -> str:
     tests = len({name.partition("[")[0] for name in passed})
     # RED cannot count the cases of a parametrised test whose module does not import yet, so both numbers are given.
     cases = f" in {len(passed)} cases" if tests != len(passed) else ""
-    return (
-        f"{count_noun(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others_text(count_others_passed(run))}"
-    )
+    others = format_others_text(count_others_passed(run))
+    return f"{count_noun(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others}"
 
 
-def improvement_text(evidence: Evidence) -> str:
+def format_improvement_text(evidence: Evidence) -> str:
     """Return the measures that a refactoring improved."""
     before, after = evidence.improvement.get("before", {}), evidence.improvement.get("after", {})
     better = [name for name in before if name in after and after[name] < before[name]]
@@ -143,13 +142,13 @@ def count_docs_written(evidence: Evidence) -> int:
     return sum(change.path in evidence.living_docs for change in evidence.changes)
 
 
-def moved_text(evidence: Evidence) -> str:
+def format_moved_text(evidence: Evidence) -> str:
     places, docs = list_new_directories(evidence), count_docs_written(evidence)
     tests = f"The tests are now in {', '.join(places)}.\n" if places else ""
     return tests + (f"{count_noun(docs, 'living doc')} updated.\n" if docs else "")
 
 
-def red_text(evidence: Evidence) -> str:
+def format_red_text(evidence: Evidence) -> str:
     run = evidence.head_run
     failures = [result.failure for result in (run.story if run else ()) if result.failure]
     kinds = Counter(WHY_RED.get(failure.kind, failure.kind.value) for failure in failures)
@@ -157,7 +156,7 @@ def red_text(evidence: Evidence) -> str:
     return f"{count_noun(len(failures), 'test')} fail{'s' if len(failures) == 1 else ''} as expected: {reasons}."
 
 
-def passing_text(evidence: Evidence) -> str:
+def format_passing_text(evidence: Evidence) -> str:
     run = evidence.head_run
     if run is None:
         return "No test run."
@@ -168,7 +167,7 @@ def passing_text(evidence: Evidence) -> str:
     )
 
 
-def others_text(number: int) -> str:
+def format_others_text(number: int) -> str:
     return "1 other passes" if number == 1 else f"{number} others pass"
 
 

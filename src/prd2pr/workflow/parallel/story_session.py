@@ -11,17 +11,17 @@ from prd2pr.state.store import StateStore
 from prd2pr.workflow.session import RunLog, Session, stories_directory
 
 
-def story_branch_prefix(session: Session) -> str:
+def format_story_branch_prefix(session: Session) -> str:
     return build_stories_prefix(session.config.branch_prefix, session.prd.id)
 
 
 def story_branch_name(session: Session, story: str) -> str:
-    return f"{story_branch_prefix(session)}{story}"
+    return f"{format_story_branch_prefix(session)}{story}"
 
 
 def list_story_branches(session: Session) -> tuple[str, ...]:
     """Return the stories that have a branch in this repository."""
-    prefix = story_branch_prefix(session)
+    prefix = format_story_branch_prefix(session)
     return tuple(name.removeprefix(prefix) for name in session.git.branches(prefix))
 
 

@@ -118,7 +118,9 @@ def make_work_assignment(
             # The last attempt uses the stronger model, which is cheaper than asking a person.
             strong=number == attempts > 1,
             earlier=earlier,
-            test_output=position.failed_run_text or red_failures_text(position) if role.phase is Phase.GREEN else "",
+            test_output=position.failed_run_text or format_red_failures_text(position)
+            if role.phase is Phase.GREEN
+            else "",
             advice=position.advice,
         ),
     )
@@ -148,16 +150,16 @@ def make_write_policy(session: Session, position: Position, role: Role[WorkRepor
 
 def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
     """Return refused attempts since the last commit, including those of killed runs and of other machines."""
-    recorded = tuple(map(attempt_from_record, list_unfinished_attempts(position.cycle, phase)))
+    recorded = tuple(map(build_attempt_from_record, list_unfinished_attempts(position.cycle, phase)))
     entries = refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
     journaled = (
-        attempt_from_journal(session, position, number, entry)
+        build_attempt_from_journal(session, position, number, entry)
         for number, entry in enumerate(entries, start=len(recorded) + 1)
     )
     return *recorded, *journaled
 
 
-def attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
+def build_attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
     """Return an attempt made on another machine; its files and test output are lost."""
     code = record.codes[0] if record.codes else ""
     finding = Finding(code=code, severity="error", message=record.summary)
@@ -165,7 +167,9 @@ def attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
     return EarlierAttempt(attempt=record.attempt, findings=(finding, *others))
 
 
-def attempt_from_journal(session: Session, position: Position, number: int, entry: JournalEntry) -> EarlierAttempt:
+def build_attempt_from_journal(
+    session: Session, position: Position, number: int, entry: JournalEntry
+) -> EarlierAttempt:
     return EarlierAttempt(
         attempt=number,
         findings=tuple(Finding.model_validate(finding) for finding in entry.facts["findings"]),
@@ -275,7 +279,7 @@ def measure_step_seconds(session: Session, position: Position) -> float:
     return round(session.clock.monotonic() - (log.branch_writes.last_at or log.started), 3) if has_worked else 0.0
 
 
-def red_failures_text(position: Position) -> str:
+def format_red_failures_text(position: Position) -> str:
     """Return the failures of RED while the code is unchanged; empty if only the designed names are missing."""
     red_steps = [step for step in position.cycle.steps if step.phase is Phase.RED]
     if not red_steps or red_steps[-1].code_tree != position.code_tree:

@@ -157,7 +157,7 @@ def check_patterns(session: Session, position: Position) -> None:
         make_role_assignment(position, PATTERN_VALIDATOR, material),
         about=digest_parts(position.code_tree, *material.values()),
         tidy=lambda answer: pattern_validator.drop_unknown_patterns(answer, names),
-        judge=pattern_validator.pattern_verdict,
+        judge=pattern_validator.format_pattern_verdict,
         story=position.story.id,
     )
     answer = consult(session, question)
@@ -183,7 +183,7 @@ def review_story(session: Session, position: Position) -> Stuck | None:
         make_role_assignment(position, REVIEW, {}),
         about=position.code_tree,
         check=lambda answer: review.find_review_problems(answer, position.story),
-        judge=review.review_verdict,
+        judge=review.format_review_verdict,
         story=position.story.id,
     )
     try:
@@ -232,7 +232,10 @@ def ask_retrospective(session: Session, position: Position) -> None:
     }
     assignment = replace(make_role_assignment(position, RETROSPECTIVE, material), story=None, design=None)
     about = digest_parts(position.code_tree, *material.values())
-    consult(session, RoleQuestion(assignment, about, judge=retrospective.retrospective_verdict, step=position.story.id))
+    consult(
+        session,
+        RoleQuestion(assignment, about, judge=retrospective.format_retrospective_verdict, step=position.story.id),
+    )
 
 
 def list_role_remarks(session: Session, position: Position) -> Iterator[str]:

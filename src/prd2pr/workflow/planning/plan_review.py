@@ -36,7 +36,7 @@ def review_plan(session: Session, base: PlanBase, backlog: Backlog) -> Backlog:
 def make_plan_question(
     session: Session, base: PlanBase, role: Role[Output], backlog: Backlog, more: Mapping[str, str] | None = None
 ) -> RoleQuestion[Output]:
-    material = {"plan": trim("\n".join(map(story_plan_text, backlog.stories)), PLAN_LIMIT), **(more or {})}
+    material = {"plan": trim("\n".join(map(format_story_plan_text, backlog.stories)), PLAN_LIMIT), **(more or {})}
     about = digest_parts(session.prd.blob, base.code_tree, encode_document(backlog).decode(), *material.values())
     return RoleQuestion(make_plan_assignment(session, base, role, material), about=about)
 
@@ -45,7 +45,7 @@ def list_code_paths(session: Session, base: PlanBase) -> tuple[str, ...]:
     return tuple(entry.path for entry in session.git.entries(base.code_tree))
 
 
-def story_plan_text(story: Story) -> str:
+def format_story_plan_text(story: Story) -> str:
     needs = f" after {', '.join(story.depends_on)}" if story.depends_on else ""
     lines = [f"{story.id} ({story.kind}){needs}: {story.title}"]
     planned = ": ".join(filter(None, (story.module, " ".join(story.interface.split()))))
@@ -97,7 +97,7 @@ def add_security_criteria(session: Session, base: PlanBase, backlog: Backlog) ->
     question = replace(
         make_plan_question(session, base, SECURITY, backlog),
         check=lambda given: security.find_security_problems(given, backlog),
-        judge=security.security_verdict,
+        judge=security.format_security_verdict,
     )
     try:
         answer = consult(session, question)
@@ -129,7 +129,7 @@ def correct_estimates(session: Session, base: PlanBase, backlog: Backlog) -> Bac
     """Correct the estimates with the measured factor and, if the profile includes it, the Estimator's answer."""
     correction = find_correction_factor(session, base.head)
     factor = correction.minutes if correction else None
-    verdict = "no factor is known yet" if correction is None else estimator.estimate_verdict(correction)
+    verdict = "no factor is known yet" if correction is None else estimator.format_estimate_verdict(correction)
     answer: EstimateAnswer | None = None
     if uses_model(ESTIMATOR.name, session.config.profile):
         question = replace(make_plan_question(session, base, ESTIMATOR, backlog), judge=lambda _: verdict)
@@ -151,7 +151,7 @@ def add_deployment_questions(session: Session, base: PlanBase, backlog: Backlog)
     if not deployment.concerns_deployment(session.prd, files):
         return backlog
     question = make_plan_question(session, base, DEPLOYMENT, backlog, read_deployment_files(session, base, files))
-    answer = consult(session, replace(question, judge=deployment.deployment_verdict))
+    answer = consult(session, replace(question, judge=deployment.format_deployment_verdict))
     return add_questions(backlog, *(f"Deployment: {each}" for each in answer.questions)) if answer else backlog
 
 

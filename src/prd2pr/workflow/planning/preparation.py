@@ -109,11 +109,11 @@ def ask_why(
     assert answer is not None, "a role that may block answers or raises"
     ruling = why.rule_on_prd(answer)
     if ruling.verdict in why.STOPPING_VERDICTS:
-        raise rejection_error(session, ruling)
+        raise make_rejection_error(session, ruling)
     return answer, ruling
 
 
-def rejection_error(session: Session, ruling: WhyRuling) -> PrdRejected:
+def make_rejection_error(session: Session, ruling: WhyRuling) -> PrdRejected:
     instead = "change it" if ruling.verdict == "reject" else "write a PRD that changes what exists"
     return PrdRejected(
         f"{ruling.verdict}, since {ruling.rule}: {clip(clean_line(ruling.reason), 600)}",

@@ -20,9 +20,9 @@ from prd2pr.workflow.roles.test_impact import (
     ChangedPaths,
     ReachSurvey,
     SelectedTests,
+    format_selection_text,
     select_all_tests,
     select_tests,
-    selection_text,
 )
 from prd2pr.workflow.session import Session
 
@@ -40,11 +40,11 @@ def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: st
         selection = select_changed_tests(session, survey, code, tests, story) or selection
     if selection.paths:
         report = session.services.runner.run(RunRequest(tree, paths=selection.paths))
-        return TestToolRun(report, selection_text(selection, len(tests)))
+        return TestToolRun(report, format_selection_text(selection, len(tests)))
     surveyed = surveyor.survey(RunRequest(tree))
     if surveyed.reached is not None:
         save_survey(session, ReachSurvey(tree, surveyed.reached, list_unsure_files(surveyed.report)))
-    return TestToolRun(surveyed.report, selection_text(selection, len(tests)))
+    return TestToolRun(surveyed.report, format_selection_text(selection, len(tests)))
 
 
 def select_changed_tests(

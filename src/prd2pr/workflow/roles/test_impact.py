@@ -92,7 +92,7 @@ def _is_module(path: str, name: str) -> bool:
     return bool(parts) and parts[-len(name.split(".")) :] == tuple(name.split("."))
 
 
-def selection_text(selection: SelectedTests, total: int) -> str:
+def format_selection_text(selection: SelectedTests, total: int) -> str:
     """Return which tests ran and why, for the role."""
     if not selection.reasons:
         return f"All tests were run: {selection.because}."

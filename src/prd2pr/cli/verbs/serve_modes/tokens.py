@@ -64,12 +64,12 @@ def print_tokens(settings: ServerSettings) -> int:
     with closing(open_database(settings.database)) as database:
         found = list_tokens(database)
     now = format_utc(datetime.now(UTC))
-    sys.stdout.write("".join(f"{token_line(each, now)}\n" for each in found))
+    sys.stdout.write("".join(f"{format_token_line(each, now)}\n" for each in found))
     sys.stdout.write(f"{len(found)} tokens.\n")
     return 0
 
 
-def token_line(token: TokenRow, now: str) -> str:
+def format_token_line(token: TokenRow, now: str) -> str:
     used = f"used {token.last_used_at}" if token.last_used_at else "never used"
     expiry = f"expires {token.expires_at}" if token.expires_at else "does not expire"
     repos = ",".join(token.repos)
