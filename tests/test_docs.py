@@ -73,6 +73,7 @@ def test_pages_about_the_code_name_existing_files_and_functions(page: Path):
     gone = []
     for path, name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)(?:: (\w+))?`", page.read_text(encoding="utf-8")):
         found = next((root / path for root in (source, ROOT) if (root / path).is_file()), None)
-        if found is None or (name and not re.search(rf"\b(def|class) {name}\b", found.read_text(encoding="utf-8"))):
+        definition = rf"^\s*(?:async )?(?:def|class) {name}\b|^{name}\b.* = "
+        if found is None or (name and not re.search(definition, found.read_text(encoding="utf-8"), re.MULTILINE)):
             gone.append(f"{path}: {name}")
     assert gone == []

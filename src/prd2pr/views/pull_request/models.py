@@ -1,6 +1,6 @@
 """The models of the pull request view: frozen data for the Markdown body and the HTML page.
 
-Untrusted text is one clean line (`wording.plain`) or spelt out (`wording.visible`); escaping for
+Untrusted text is one clean line (`clean_line`) or spelt out (`escape_invisible`); escaping for
 Markdown or HTML is up to the template.
 """
 
