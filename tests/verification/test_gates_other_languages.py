@@ -10,6 +10,8 @@ from prd2pr.domain.evidence import Evidence, PathKind, Signature, StackFacts
 from prd2pr.domain.records import Phase
 from prd2pr.domain.results.mutation import MutantResult, MutationResult, TestVariation
 from prd2pr.languages.capabilities import list_unchecked_layers
+from prd2pr.languages.runner_kinds import describe_wrong_call
+from prd2pr.verification.gates import failure_reason
 from prd2pr.verification.verdict import GATES, GatePolicy
 from verification.test_gates import change, errors, green, refactor
 
@@ -63,3 +65,10 @@ def test_refactoring_adds_no_untested_public_function() -> None:
     before = MutationResult(knock_outs=(mutant("survived", "Spend"),))
     moved = {**known, "bite_before": before}
     assert "RFC402" not in errors(in_go(refactor(bite=survived, **moved))), "it was there before"
+
+
+def test_red_gate_reads_a_call_that_does_not_fit_the_subject() -> None:
+    """Compilers of other languages report it in their own words; the message has the form of Python's TypeError."""
+    found = failure_reason._CALL_FORM.search(describe_wrong_call("points.Rated", "too many arguments in call"))
+    assert found is not None
+    assert found[1] == "points.Rated"

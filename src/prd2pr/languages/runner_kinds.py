@@ -77,6 +77,11 @@ class ThrownError:
     is_explicit: bool = False  # an explicit failure
 
 
+def describe_wrong_call(name: str, message: str) -> str:
+    """Describe a call that does not fit the subject, in the form of Python's TypeError, which the RED gate reads."""
+    return f"{name}() takes other arguments or returns other results than the test expects: {message}"
+
+
 @dataclass(frozen=True)
 class FinishedTest:
     """One test that ran or was skipped."""

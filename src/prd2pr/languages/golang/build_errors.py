@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prd2pr.languages.golang.files import name_package, parse_source
 from prd2pr.languages.golang.imports import guess_package_name, read_imports
 from prd2pr.languages.golang.subject import BUILT_IN
-from prd2pr.languages.runner_kinds import ThrownError
+from prd2pr.languages.runner_kinds import ThrownError, describe_wrong_call
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -95,9 +95,7 @@ def _make_thrown(error: CompilerError, path: str, text: str, module: str) -> Thr
         return thrown(MISSING, f"{owner}.{lacking[1]}")
     if call := _CALL.search(error.message):
         name = call[1] or call[2]
-        return thrown(
-            WRONG_CALL, message=f"the test calls {name}() with other arguments or results than it has: {error.message}"
-        )
+        return thrown(WRONG_CALL, message=describe_wrong_call(name, error.message))
     return thrown(BROKEN)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from prd2pr.languages.runner_kinds import ThrownError
+from prd2pr.languages.runner_kinds import ThrownError, describe_wrong_call
 from prd2pr.languages.rust.files import parse_source
 from prd2pr.languages.rust.use_declarations import GLOB, UseDeclaration, read_uses
 
@@ -64,8 +64,7 @@ def _make_thrown(
         return
     if code in _CALLS:
         callee = str(error.get("word", "")).rpartition("::")[2].partition("(")[0] or "it"
-        explanation = f"the test calls {callee}() with other arguments than it takes: {message}"
-        yield ThrownError(WRONG_CALL, explanation, stack=place)
+        yield ThrownError(WRONG_CALL, describe_wrong_call(callee, message), stack=place)
     else:
         yield ThrownError(BROKEN, f"{code} {message}".strip(), stack=place, code=code if code in _CONSEQUENCES else "")
 
