@@ -160,7 +160,8 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     wait_until(lambda: not list(left.iterdir()), 20)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_workers_leave_nothing_behind_and_are_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
