@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "prd2pr"
@@ -277,6 +277,7 @@ def list_reached(graph: Mapping[str, set[str]], start: str, visited: set[str]) -
     return reached
 
 
+@cache
 def read_shape(source: Path = SOURCE) -> Shape:
     paths = sorted(path for path in source.rglob("*.py") if "__pycache__" not in path.parts)
     texts = ((path, path.read_text(encoding="utf-8")) for path in paths)
