@@ -66,6 +66,7 @@ def test_go_runs_the_packages_that_build(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_go_finds_sibling_modules(tmp_path: Path) -> None:
     """With `go.work` and with `replace`; each module is its own stack."""
     module = "module example.com/{}\n\ngo 1.19\n"
