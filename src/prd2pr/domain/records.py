@@ -5,6 +5,7 @@ A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown ke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
@@ -422,3 +423,8 @@ class RunRecord(Document):
     @property
     def replayed(self) -> bool:
         return self.model.startswith(REPLAY_OF)
+
+
+def find_last_model(runs: Sequence[RunRecord]) -> str:
+    """Return the model that was called last. A run that only published what a killed run had done called none."""
+    return next((run.model for run in reversed(runs) if run.model), "")

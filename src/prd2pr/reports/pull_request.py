@@ -13,7 +13,7 @@ from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.next_action import NextAction
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.paths import CONVENTIONS, PathRules
-from prd2pr.domain.records import Cycle, Phase, RunRecord, Spend
+from prd2pr.domain.records import Cycle, Phase, RunRecord, Spend, find_last_model
 from prd2pr.domain.remarks import collect_remarks
 from prd2pr.proof.verify import find_covered_commits, load_claim
 from prd2pr.reports.commits import EXACT, BranchCommit, read_branch_commits
@@ -111,7 +111,7 @@ def build_pull_request_view(
             refused_writes=list_refused_writes(cycles),
         ),
         ModelUsage(
-            model=runs[-1].model if runs else "",
+            model=find_last_model(runs),
             replayed=any(run.replayed for run in runs),
             limits=SpendLimits.of(limits),
             planning=compute_planning_cost(runs, cycles, records.accounts),

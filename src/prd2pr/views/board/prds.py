@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from prd2pr.domain.moderation import describe_alarms, find_alarms
-from prd2pr.domain.records import RunRecord
+from prd2pr.domain.records import RunRecord, find_last_model
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.views.board.cards import build_cards, count_columns
 from prd2pr.views.board.metrics import compute_prd_metrics
@@ -55,7 +55,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
         proven=sum(facts.progress(story) is PROVEN for story in facts.backlog.stories),
         spend=sum((step.spend for step in steps), planning.spend),
         seconds=planning.seconds + sum(step.seconds for step in steps),
-        model=clean_line(source.runs[-1].model) if source.runs else "",
+        model=clean_line(find_last_model(source.runs)),
         replayed=any(run.replayed for run in source.runs),
         updated_at=max((step.at for step in steps), default=source.planned_at),
         requirements=build_requirement_rows(facts),
