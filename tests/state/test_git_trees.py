@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -39,6 +43,42 @@ def files(directory: Path) -> dict[str, bytes]:
         for path in directory.rglob("*")
         if path.is_file() and not path.is_symlink()
     }
+
+
+def interrupt_temporary_index(at: int) -> bool:
+    """Use a temporary index and raise KeyboardInterrupt at the `at`-th line run on the way; False: it ended before."""
+    left = at
+    outer = sys.gettrace()
+
+    def count(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        nonlocal left
+        if event == "line" and frame.f_code is not interrupt_temporary_index.__code__:
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return count
+
+    try:
+        sys.settrace(count)
+        with trees.temporary_index() as env:
+            Path(env["GIT_INDEX_FILE"]).touch()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(outer)
+    return False
+
+
+def test_ctrl_c_at_any_point_leaves_no_temporary_index_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    Path(tempfile.mkdtemp()).rmdir()  # an interrupted first use would leave a lock of `tempfile` taken
+    before = set(tmp_path.iterdir())
+    at = 1
+    while interrupt_temporary_index(at):
+        assert set(tmp_path.iterdir()) == before, f"interrupted at line {at}"
+        at += 1
+    assert set(tmp_path.iterdir()) == before
+    assert at > 20
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

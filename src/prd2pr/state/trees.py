@@ -8,7 +8,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -151,8 +151,24 @@ def check_path(path: str) -> str:
 
 @contextmanager
 def temporary_index() -> Iterator[dict[str, str]]:
-    with tempfile.TemporaryDirectory(prefix="prd2pr-index-") as directory:
-        yield {"GIT_INDEX_FILE": f"{directory}/index"}
+    """Ctrl-C at any point leaves nothing behind: the name has an owner before the directory exists."""
+    index = Path(tempfile.gettempdir(), f"prd2pr-index-{os.urandom(8).hex()}", "index")
+    try:
+        try:
+            index.parent.mkdir(mode=0o700)
+            yield {"GIT_INDEX_FILE": str(index)}
+        finally:
+            remove_index(index)
+    finally:  # Ctrl-C may have interrupted the removal
+        remove_index(index)
+
+
+def remove_index(index: Path) -> None:
+    """Remove the directory with all that git creates in it. Unlike `shutil.rmtree`, it can be interrupted."""
+    for path in (index, index.with_suffix(".lock")):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        index.parent.rmdir()
 
 
 def edit_by_index(plain: GitRunner, tree: str, refs: Mapping[str, BlobRef | None]) -> str:
