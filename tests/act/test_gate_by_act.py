@@ -6,6 +6,7 @@ import pytest
 
 from act.rig import ActResult, run_workflow, set_up
 from prd2pr import __version__
+from prd2pr.github.events.event_filter import NO_COMMAND
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def run_comment(source, world):
 def test_a_comment_without_a_command_ends_at_the_gate_without_calls(run_comment, world):
     done, reactions = run_comment("Thanks, see src/calc/signs.py", "ada")
     assert (done.status, done.jobs, reactions) == (0, {"gate": "success"}, []), done.log
-    assert done.outputs == {"go": "false", "reason": "the comment contains no command"}
+    assert done.outputs == {"go": "false", "reason": NO_COMMAND}
     assert world.fake.calls == []
 
 

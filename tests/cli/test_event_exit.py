@@ -7,6 +7,7 @@ import json
 import pytest
 
 from prd2pr.cli.ignored_events import find_ignore_reason
+from prd2pr.github.events.event_filter import NO_COMMAND
 
 
 def comment_on(issue: dict[str, object], body: str) -> dict[str, object]:
@@ -36,20 +37,20 @@ def event(tmp_path, monkeypatch):
         ("push", {}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "well\n /tdd next"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "see tdd"}}, "the comment contains no command"),
-        ("issue_comment", {"action": "created", "comment": None}, "the comment contains no command"),
+        ("issue_comment", {"action": "created", "comment": None}, NO_COMMAND),
         ("issue_comment", {"action": "edited"}, "only new comments count, not edited or deleted ones"),
         ("issue_comment", {"action": "created", "comment": {"body": "/TDD next"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "/suggest-fix x"}}, ""),
-        ("issue_comment", {"action": "created", "comment": {"body": "/aprove"}}, "the comment contains no command"),
+        ("issue_comment", {"action": "created", "comment": {"body": "/aprove"}}, NO_COMMAND),
         ("issue_comment", comment_on({"body": "Check it: prd2pr verify main..prd2pr/calc"}, "ok\n\n/aprove"), ""),
         ("issue_comment", comment_on({"labels": [{"name": "prd2pr:waiting"}]}, "/Aprove calc-1."), ""),
         (
             "issue_comment",
             comment_on({"labels": [{"name": "bug"}], "body": "x"}, "/aprove"),
-            "the comment contains no command",
+            NO_COMMAND,
         ),
-        ("issue_comment", comment_on({"body": "prd2pr"}, "/lgtm\n/improve\n/"), "the comment contains no command"),
-        ("issue_comment", comment_on({"body": 5, "labels": [None, 3]}, "/aprove"), "the comment contains no command"),
+        ("issue_comment", comment_on({"body": "prd2pr"}, "/lgtm\n/improve\n/"), NO_COMMAND),
+        ("issue_comment", comment_on({"body": 5, "labels": [None, 3]}, "/aprove"), NO_COMMAND),
         ("pull_request", {"action": "closed"}, ""),
         ("pull_request", {"action": "opened"}, "the pull request was neither closed, reopened nor labelled"),
         ("issues", {"action": "labeled"}, ""),

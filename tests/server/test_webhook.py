@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from prd2pr.github.events.delivery import summarize_delivery
+from prd2pr.github.events.event_filter import NO_COMMAND
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.inbox.webhook import Webhook
 from prd2pr.server.inbox.writer import BatchWriter
@@ -213,7 +214,7 @@ def test_only_post_is_accepted(served, client):
 @pytest.mark.parametrize(
     ("event", "payload", "reason"),
     [
-        ("issue_comment", comment_payload("octo/calc", 5, "thanks"), "the comment contains no command"),
+        ("issue_comment", comment_payload("octo/calc", 5, "thanks"), NO_COMMAND),
         ("star", {"repository": {"full_name": "octo/calc"}}, "the event star starts nothing"),
         ("issue_comment", [], "the payload is not a JSON object"),
         (

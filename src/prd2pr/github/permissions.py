@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from prd2pr.domain.forge import LEVELS, Actor, Comment, PermissionLevel
 from prd2pr.github.commands.parser import ParsedLine, parse_comment
+from prd2pr.github.events.event_filter import NO_COMMAND
 from prd2pr.github.events.events import (
     AppInstalled,
     BranchPushed,
@@ -122,7 +123,7 @@ def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: 
 def _check_comment(event: CommentCreated, level: PermissionLevel, me: Actor) -> AccessDecision:
     commands = read_commands(event.comment, me)
     if not commands:
-        return Denied("the comment contains no command")
+        return Denied(NO_COMMAND)
     answers = [check_command_permission(command, level, event.actor, me) for command in commands]
     return next((answer for answer in answers if isinstance(answer, Allowed)), answers[0])
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from prd2pr.errors import UsageProblem
 from prd2pr.github.commands.parser import BadArguments, ParsedCommand, ParsedLine, UnknownCommand, parse_comment
+from prd2pr.github.events.event_filter import NO_COMMAND
 from prd2pr.github.events.events import (
     AppInstalled,
     BranchPushed,
@@ -87,7 +88,7 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"if `{event.label}` is the trigger label, plan #{event.number}, for {event.actor.login}"
         case CommentCreated():
             found = parse_comment(event.comment.body)
-            yield from map(describe_command, found) if found else ["nothing: the comment contains no command"]
+            yield from map(describe_command, found) if found else [f"nothing: {NO_COMMAND}"]
         case WorkflowDispatched():
             yield f"resume {event.inputs.get('prd') or 'every PRD in progress'}"
         case ScheduleTriggered() | ServerDispatched():

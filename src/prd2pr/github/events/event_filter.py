@@ -13,6 +13,12 @@ COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_
 FILE_LISTS = ("added", "modified", "removed")
 PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
 
+# Reasons that later checks of the same event share.
+NOT_A_NEW_COMMENT = "only new comments count, not edited or deleted ones"
+NO_COMMAND = "the comment contains no command"
+NO_LABEL_ADDED = "no label was added"
+PULL_UNCHANGED = "the pull request was neither closed, reopened nor labelled"
+
 
 def reason_to_ignore(name: str, event: dict[str, Any]) -> str:
     """Return why the event can be ignored; empty if it may matter."""
@@ -34,18 +40,14 @@ def check_push(event: dict[str, Any]) -> str:
 
 def check_comment(event: dict[str, Any]) -> str:
     if event.get("action") != "created":
-        return "only new comments count, not edited or deleted ones"
+        return NOT_A_NEW_COMMENT
     comment = event.get("comment")
     body = comment.get("body") if isinstance(comment, dict) else None
     lines = [line.lstrip() for line in (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()]
     if any(line.startswith(COMMAND_WORDS) for line in lines):
         return ""
     slashed = [line for line in lines if line.startswith("/")]
-    return (
-        ""
-        if slashed and names_prd2pr(event) and any(map(is_near_command, slashed))
-        else "the comment contains no command"
-    )
+    return "" if slashed and names_prd2pr(event) and any(map(is_near_command, slashed)) else NO_COMMAND
 
 
 def is_near_command(line: str) -> bool:
@@ -66,13 +68,13 @@ def names_prd2pr(event: dict[str, Any]) -> bool:
 
 
 def check_issue(event: dict[str, Any]) -> str:
-    return "" if event.get("action") == "labeled" else "no label was added"
+    return "" if event.get("action") == "labeled" else NO_LABEL_ADDED
 
 
 def check_pull(event: dict[str, Any]) -> str:
     if event.get("action") in ("closed", "reopened", "labeled"):
         return ""
-    return "the pull request was neither closed, reopened nor labelled"
+    return PULL_UNCHANGED
 
 
 def always_relevant(_: dict[str, Any]) -> str:

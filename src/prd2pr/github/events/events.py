@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import ValidationError
 
 from prd2pr.domain.forge import Actor, Comment
+from prd2pr.github.events.event_filter import NO_LABEL_ADDED, NOT_A_NEW_COMMENT, PULL_UNCHANGED
 from prd2pr.github.events.payloads import (
     BranchRef,
     CommentPayload,
@@ -224,7 +225,7 @@ def _read_push(payload: dict[str, object]) -> Event:
 
 def _read_comment(payload: dict[str, object]) -> Event:
     if payload.get("action") != "created":
-        return EventIgnored("only new comments count, not edited or deleted ones")
+        return EventIgnored(NOT_A_NEW_COMMENT)
     read = CommentPayload.model_validate(payload)
     author, sender = read.comment.user, read.sender
     if author is None or sender is None:
@@ -249,7 +250,7 @@ def _read_comment(payload: dict[str, object]) -> Event:
 
 def _read_issue(payload: dict[str, object]) -> Event:
     if payload.get("action") != "labeled":
-        return EventIgnored("no label was added")
+        return EventIgnored(NO_LABEL_ADDED)
     read = IssuePayload.model_validate(payload)
     labelled = _read_label(read, read.issue.number, on_pull=read.issue.pull_request is not None)
     if not isinstance(labelled, LabelAdded):
@@ -260,7 +261,7 @@ def _read_issue(payload: dict[str, object]) -> Event:
 def _read_pull(payload: dict[str, object]) -> Event:
     action = payload.get("action")
     if action not in ("labeled", "closed", "reopened"):  # a tuple, because the value may be unhashable
-        return EventIgnored("the pull request was neither closed, reopened nor labelled")
+        return EventIgnored(PULL_UNCHANGED)
     read = PullPayload.model_validate(payload)
     if _is_fork(read.pull_request.head, read.pull_request.base):
         return EventIgnored("the pull request comes from a fork")
