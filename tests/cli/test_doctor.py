@@ -14,6 +14,8 @@ from prd2pr.cli.doctor.github_checks import ORIGIN, check_github
 from prd2pr.cli.doctor.workflow_check import run_branch_check, run_workflow_checks
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
+from prd2pr.errors import BadCredentials
+from prd2pr.github.client.errors import ERROR_PATTERNS, PULLS_SETTING_REMEDY
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
 from prd2pr.state.git import Git
 from world import World
@@ -103,8 +105,7 @@ def test_all_is_well(hosted):
 def test_actions_may_not_open_pull_requests(hosted):
     hosted.repo.actions_may_open_pulls = False
     check = hosted.doctor()["pull requests"]
-    assert check["mark"] == "wrong"
-    assert "Allow GitHub Actions to create and approve pull requests" in check["remedy"]
+    assert (check["mark"], check["remedy"]) == ("wrong", PULLS_SETTING_REMEDY)
 
 
 def test_the_secret_for_the_model_is_missing(hosted):
@@ -139,7 +140,9 @@ def test_without_a_token_github_is_not_checked(hosted):
 
 def test_an_invalid_token(hosted):
     check = hosted.doctor(GITHUB_TOKEN="ghp_wrong")["github"]
-    assert (check["mark"], "does not accept the token" in check["found"]) == ("wrong", True)
+    refused = next(each for each in ERROR_PATTERNS if each.problem is BadCredentials)
+    assert (check["mark"], check["remedy"]) == ("wrong", refused.remedy)
+    assert check["found"].startswith(refused.what)
 
 
 def test_an_archived_repository(hosted):

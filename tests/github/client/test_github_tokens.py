@@ -33,8 +33,8 @@ def test_an_app_takes_precedence():
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({}, "no token"),
-        ({"GITHUB_TOKEN": "  "}, "no token"),
+        ({}, "no token for GitHub is set"),
+        ({"GITHUB_TOKEN": "  "}, "no token for GitHub is set"),
         ({"GITHUB_TOKEN": "t", "PRD2PR_APP_ID": "7"}, "without PRD2PR_APP_PRIVATE_KEY"),
         ({"PRD2PR_APP_PRIVATE_KEY": "k"}, "without PRD2PR_APP_ID"),
         ({"PRD2PR_APP_ID": "7", "PRD2PR_APP_PRIVATE_KEY": "k", "PRD2PR_APP_INSTALLATION_ID": "x"}, "not a number"),
