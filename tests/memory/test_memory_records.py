@@ -18,6 +18,7 @@ from prd2pr.domain.records import (
 )
 from prd2pr.memory.files import encode_memory_file
 from prd2pr.memory.lessons import (
+    REFUSED_PREFIX,
     count_story_steps,
     is_generated_lesson,
     make_complexity_snapshot,
@@ -70,7 +71,7 @@ def test_a_failure_names_what_was_refused_and_what_passed():
     assert "green: a test was changed; green: the tests do not notice" in made.why_failed
     told = [f"{FINDINGS[code].title} ({code})" for code in ("GRN201", "GRN301")]
     passed = "green passed at attempt 3, in src/shop/points.py."
-    assert made.lesson == f"Mind what was refused: {told[0]}; {told[1]}. {passed}"
+    assert made.lesson == f"{REFUSED_PREFIX}{told[0]}; {told[1]}. {passed}"
     assert is_generated_lesson(made.lesson) and encode_memory_file(made)
 
 
