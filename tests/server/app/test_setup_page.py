@@ -230,4 +230,4 @@ def test_doctor_compares_an_app_with_the_same_table() -> None:
         and "Workflows (write), the event issue_comment" in run_app_check(action).found
     )
     poor = run_app_check({"slug": "mine", "permissions": {**get_requested_permissions(), "checks": "read"}})
-    assert poor.mark == "wrong" and "Checks (write): a check for each proven commit" in poor.found
+    assert poor.mark == "wrong" and "lacks Checks (write):" in poor.found
