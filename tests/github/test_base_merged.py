@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from prd2pr.domain.records import ProjectState
+from prd2pr.views.pull_request.next_step import STORY_COMMANDS
 from world import PRD, World
 
 pytestmark = pytest.mark.slow
@@ -64,8 +66,8 @@ def test_a_branch_with_the_base_merged_is_ready_only_if_the_suite_passes(new):
     world.pending.clear()
     merge_main(world)
     said = world.status_comment().body
-    assert "### Changed after the last step" in said and '`/request_changes "what it changes"`' in said
-    assert world.pull().pull.draft
+    assert "### Ready for review" not in said and f"`{STORY_COMMANDS[ProjectState.SPRINT_REVIEW]}`" in said
+    assert world.pull().pull.draft and world.pull().labels == ["prd2pr:waiting"]
     assert world.checks()[-1].conclusion == "action_required"
     last = verified(world)["steps"][-1]
     assert not last["proved"] and "tests/test_more.py::test_more failed" in last["findings"][0]["message"]
@@ -79,6 +81,7 @@ def test_a_branch_with_the_base_merged_is_ready_only_if_the_suite_passes(new):
     world.push({"other.py": "TWO = 2\n"}, "ada")
     world.pending.clear()
     merge_main(world, {"slipped_in.py": "THREE = 3\n"})
-    assert "### Changed after the last step" in world.status_comment().body
+    assert f"`{STORY_COMMANDS[ProjectState.SPRINT_REVIEW]}`" in world.status_comment().body
+    assert world.pull().pull.draft and world.pull().labels == ["prd2pr:waiting"]
     assert world.checks()[-1].conclusion == "action_required"
     assert not verified(world)["steps"][-1]["proved"]

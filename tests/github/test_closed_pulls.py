@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.github.events import pushed
+from prd2pr.views.pull_request.next_step import ALL_SETTLED
 from world import PRD
 
 
@@ -82,7 +83,7 @@ def test_finished_work_is_verified_again_only_when_base_or_head_moved(new):
     world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "done"
     outcome, refused = outcome_and_answer(world, "/tdd next")
-    assert outcome == "refused" and "**Next:** Every story is settled. Review it and merge." in refused
+    assert outcome == "refused" and f"**Next:** {ALL_SETTLED}" in refused
     for moves, proved in ((False, False), (True, True), (False, False)):
         if moves:
             world.push({"notes.txt": "More.\n"}, "ada")

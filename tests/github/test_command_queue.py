@@ -11,6 +11,9 @@ from fakes.github import ACTIONS_BOT
 from fakes.github.faults import Calls, Stale
 from fakes.github.on_issues import add_comment
 from fakes.github.on_pulls import open_pull
+from prd2pr.github.events.event_filter import NOT_A_NEW_COMMENT
+from prd2pr.github.messages.rendering import render_reply
+from prd2pr.github.messages.replies import CommandTooOld
 from world import PRD
 
 START = ["plan(calc)", "note(plan)", "note(plan)"]
@@ -117,7 +120,7 @@ def test_the_edited_text_is_ignored_and_the_original_counts(started):
     assert started.phases() == [*START, "design(calc-1)"]
     edited = started.act()
     assert (edited.status, edited.outputs) == (0, {})
-    assert "only new comments count" in edited.out
+    assert NOT_A_NEW_COMMENT in edited.out
 
 
 @pytest.mark.slow
@@ -252,7 +255,7 @@ def test_an_old_command_is_not_executed_for_a_new_collaborator(started):
         assert started.act().outputs["outcome"] == "nothing-to-do"
     assert started.phases() == START
     (answer,) = answers_to(started, old)
-    assert "more than 3 days ago" in answer and "write it again in a new comment" in answer
+    assert answer.endswith(render_reply(CommandTooOld("/tdd run", 3)))
     assert answers_to(started, silent) == []
 
 

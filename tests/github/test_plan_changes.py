@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from prd2pr.prd.restored_requirements import REMOVED_SENTENCE
 from world import PRD
 
 NO_FR2 = PRD.replace("- **FR-2** A number can be doubled.\n", "")
@@ -24,7 +26,7 @@ def test_uncovered_requirements_reused_ids_and_titles_follow_the_prd(planned):
     do(planned, "/backlog remove calc-2")
     assert issue.state == "closed"
     for place in (planned.status_comment().body, planned.pull().body):
-        assert "not covered by any story" in place.lower() and "FR-2" in place
+        assert re.search(r"not covered[^\n]* FR-2\b", place, re.IGNORECASE), place
     do(planned, '/backlog add_story "Halve a number"')
     assert (issue.state, issue.title) == ("open", "calc-2: Halve a number")
     assert "Halve a number" in issue.body and "doubled" not in issue.body
@@ -53,7 +55,7 @@ def asked_about_fr2(world) -> list[str]:
 def test_removing_a_requirement_after_all_is_built_asks_for_a_decision(planned):
     do(planned, "/approve")
     (said,) = asked_about_fr2(planned)
-    assert "calc-2 was begun for it and stays" in said and '`/request_changes "take out' in said
+    assert "calc-2" in said and '`/request_changes "take out' in said
     assert "Estimate" not in said
 
 
@@ -72,7 +74,7 @@ def test_a_requirement_added_again_is_built_by_its_former_story(planned, verify)
     backlog = json.loads(planned.show(".orch-state/prds/calc/backlog.json"))
     assert [story["id"] for story in backlog["stories"]] == ["calc-1", "calc-2"]
     assert not backlog.get("dropping") and not backlog.get("questions")
-    assert "no longer in the PRD" not in planned.pull().body + planned.status_comment().body
+    assert REMOVED_SENTENCE not in planned.pull().body + planned.status_comment().body
     assert verify(planned)["all_proved"]
 
 

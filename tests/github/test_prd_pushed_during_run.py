@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from fakes.github.faults import Calls
+from prd2pr.github.commands.approval import PLAN_IS_NEWER
+from prd2pr.prd.restored_requirements import REMOVED_SENTENCE
 from world import PLAN, PRD, say
 
 PUSH = "POST */git-receive-pack"
@@ -58,6 +60,6 @@ def test_a_command_overtaken_by_a_new_text_leaves_the_new_plan_alone(started):
     acted = with_push_during_run(started, TRIPLED)
     assert started.phases()[-2:] == ["plan(calc)", "note(plan)"], acted.output
     assert started.show("prds/calc.md") == TRIPLED.strip()
-    assert not any("is no longer in the PRD" in row.body for row in started.comments())
+    assert not any(REMOVED_SENTENCE in row.body for row in started.comments())
     (answer,) = started.answers()
-    assert "changed after this comment" in answer.body and "`/approve`" in answer.body
+    assert PLAN_IS_NEWER in answer.body and "`/approve`" in answer.body

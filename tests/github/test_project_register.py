@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from github_world import GitHubWorld
+from prd2pr.github.messages.rendering import render_reply
+from prd2pr.github.messages.replies import RegisterReply
 from prd2pr.github.setup.onboarding import SETUP_BRANCH
 
 New = Callable[..., GitHubWorld]
@@ -31,7 +33,7 @@ def test_nothing_is_opened_when_nothing_is_missing(new: New) -> None:
     world.pending.clear()
     register(world)
     assert not world.pulls()
-    assert "nothing is missing on" in world.answers()[-1].body
+    assert world.answers()[-1].body.endswith(render_reply(RegisterReply("octo/calc", "main")))
 
 
 @pytest.mark.parametrize(("by", "answers"), [("rea", 0), ("tria", 1)])

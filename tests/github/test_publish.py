@@ -17,6 +17,7 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import CycleState
 from prd2pr.domain.secrets import Secrets
 from prd2pr.errors import SetupProblem
+from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
@@ -132,7 +133,7 @@ def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
     assert (pull.title, pull.pull.draft, pull.labels) == ("A small calculator", True, ["prd2pr:waiting"])
     assert pull.body.splitlines()[1] == "**A small calculator** · from `prds/calc.md`", "after our mark"
     assert "### Waiting for you: A small calculator" in stage.status()
-    assert "**Next:** 2 stories wait for approval. Comment `/approve`" in stage.status()
+    assert "**Next:** 2 stories" in stage.status() and "Comment `/approve`" in stage.status()
     (plan,) = [text for text in stage.comments_on(pull.number) if "prd2pr:plan:" in text]
     assert "**The plan for A small calculator:** 2 stories, 2 acceptance criteria" in plan
     assert stage.issues() == {
@@ -159,7 +160,7 @@ def test_a_changed_plan_is_shown_as_a_difference(stage: Stage) -> None:
     stage.push()
     assert stage.show(APPROVAL).notes == ()
     (plan,) = [text for text in stage.comments_on(stage.pull().number) if "prd2pr:plan:" in text]
-    assert "`prds/calc.md` changed, and the plan with it:** 2 of 2 stories stay as they are, 1 is new" in plan
+    assert "2 of 2 stories" in plan and "1 is new" in plan
     assert "+ calc-3  Triple a number" in plan
     assert stage.pull().labels == ["prd2pr:waiting"]
     assert stage.pull().pull.draft
@@ -303,7 +304,7 @@ def test_the_setting_is_named_if_actions_may_not_open_pull_requests(stage: Stage
     links = stage.show()
     (note,) = links.notes
     assert links.pull is None
-    assert "Allow GitHub Actions to create and approve pull requests" in note.remedy
+    assert note.remedy == PULLS_SETTING_REMEDY
 
 
 def test_a_closed_pull_request_stays_closed_and_untouched(stage: Stage) -> None:
@@ -348,7 +349,7 @@ def test_a_problem_is_raised_once(stage: Stage) -> None:
     stage.at(3)
     for _ in range(3):
         stage.show(NoAction("stopped", problem.what, problem.remedy), problem=problem)
-    assert "### Stopped by a problem" in stage.status()
+    assert "No model key is set" in stage.status()
     (asked,) = [text for text in stage.comments_on(stage.pull().number) if "prd2pr:waiting:" in text]
     assert "Add the secret" in asked
     assert stage.pull().labels == ["prd2pr:blocked"]
@@ -401,7 +402,7 @@ def test_the_job_summary_states_the_outcome(stage: Stage) -> None:
         seen = PublishRequest(session, DONE, commit_url=COMMITS)
         text = build_step_summary(seen, publish(hub, seen), hub)
     assert text.startswith("### Ready for review: A small calculator\n")
-    assert "| design | red | green | refactor | integrated |" in text
+    assert [line.split("`")[1] for line in text.splitlines() if line.startswith("| `calc-")] == ["calc-1", "calc-2"]
     assert len(text.encode()) < 1_000_000
 
 
@@ -422,6 +423,6 @@ def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> Non
         stuck.show(STUCK)
     assert stuck.pull().labels == ["prd2pr:blocked"]
     (asked,) = [text for text in stuck.comments_on(stuck.pull().number) if "prd2pr:waiting:" in text]
-    assert "is blocked.** A person has to decide." in asked
+    assert "A small calculator is blocked" in asked
     assert '`/suggest_fix "what to try"`' in asked
     assert "prd2pr run" not in stuck.status()

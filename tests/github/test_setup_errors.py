@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fakes.github.fake import ALL_PERMISSIONS
+from prd2pr.errors import ModelMissing
+from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
 from world import PRD
 
 START = ["plan(calc)", "note(plan)", "note(plan)"]
@@ -25,10 +27,10 @@ def test_actions_may_not_open_pull_requests(new):
     world.label(1, "prd2pr")
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert "Allow GitHub Actions to create and approve pull requests" in annotations(acted)
+    assert PULLS_SETTING_REMEDY in annotations(acted)
     world.act(acted.event)
     (told,) = world.comments(1)
-    assert "Allow GitHub Actions to create and approve pull requests" in told.body
+    assert PULLS_SETTING_REMEDY in told.body
     assert (world.phases(), world.pulls()) == (["plan(issue-1)"], [])
     world.repo.actions_may_open_pulls = True
     world.dispatch(by="ada", prd="issue-1")
@@ -89,7 +91,7 @@ def test_a_missing_key_before_planning_is_reported_under_the_issue(new):
         acted = world.act(event, env={"PRD2PR_MODEL": ""})
         assert acted.status == 1
     (told,) = world.comments(1)
-    assert "No key for the model" in told.body
+    assert f"`/tdd explain {ModelMissing.code}`" in told.body
     assert world.bare.heads().keys() == {"main"}
 
 

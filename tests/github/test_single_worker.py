@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from fakes.github.faults import Calls, Refused
+from prd2pr.domain.costs.budget import SPENT_NOTE
 
 PUSH = "POST */git-receive-pack"
 SHORT = {"PRD2PR_MAX_MINUTES": "0.001"}  # one phase per run, then another run continues
@@ -88,4 +89,4 @@ def test_the_loser_of_a_race_stops_and_records_its_spending(started):
     assert (first.status, first.outputs["outcome"]) == (0, "nothing-to-do"), first.output
     assert "another run is working on it" in first.out
     assert started.phases()[-2:] == ["red(calc-1)", "note(calc-1)"]
-    assert "spent without a step" in started.bare.git("log", "-1", "--format=%B", started.branch)
+    assert SPENT_NOTE in started.bare.git("log", "-1", "--format=%B", started.branch)

@@ -19,6 +19,7 @@ from prd2pr.errors import (
     TextTooLong,
     UsageProblem,
 )
+from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
@@ -502,7 +503,7 @@ def test_actions_may_not_open_pull_requests(github: World):
     github.repo.actions_may_open_pulls = False
     with pytest.raises(PullsNotAllowed) as caught:
         github.hub().open_pull("t", "b", BRANCH, "main", draft=True)
-    assert "Settings → Actions → General → Workflow permissions" in caught.value.remedy
+    assert caught.value.remedy == PULLS_SETTING_REMEDY
 
 
 @pytest.mark.parametrize(

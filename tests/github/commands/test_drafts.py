@@ -99,8 +99,7 @@ def test_text_with_the_order_reaches_the_role_as_advice(world):
             "calc-1",
         )
     words = "".join(block.text for message in asked[0].messages for block in message.blocks)
-    assert "# Advice for this attempt" in words
-    assert "keep it in one module" in words.partition("# Advice for this attempt")[2]
+    assert "keep it in one module" in words
     assert "by ada: keep it in one" in world.subjects()[-1]
 
 

@@ -145,7 +145,7 @@ def test_halt_stops_everything_and_only_resume_ends_it(stage: Stage) -> None:
     for text in ("/tdd next", "/tdd run", "/tdd test", "/tdd next calc-2"):
         refused = stage.give(text)
         assert isinstance(refused.answer, NotNow), text
-        assert refused.answer.reason == "all stories are halted"
+        assert refused.answer.next.command == "/tdd resume"
     obeyed = stage.give("/tdd resume")
     assert obeyed.run, "the order to go on stands since the approval"
     assert not stage.state.status.halted

@@ -23,6 +23,8 @@ from prd2pr.workflow.next_action import find_branch_action, find_next_step
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import load_approved_stories
 
+PLAN_IS_NEWER = "the plan was made or changed after this comment"
+
 
 def check_approval_is_current(session: Session, state: BranchState, request: CommandRequest) -> NotNow | None:
     """Return a reply if the approval cannot mean the present plan or branch.
@@ -33,7 +35,7 @@ def check_approval_is_current(session: Session, state: BranchState, request: Com
         (c.at for c in walk_first_parents(session.git, state.commit) if is_plan_step(read_commit_step(c))), ""
     )
     if request.at and planned and request.at < planned:
-        reason = "the plan was made or changed after this comment"
+        reason = PLAN_IS_NEWER
     else:
         reason = describe_unseen_commits(session, state.commit)
     if not reason:
