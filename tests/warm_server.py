@@ -40,26 +40,10 @@ def load_everything() -> None:
 
 
 def keep_runs_in(directory: Path) -> None:
+    from kept_runs import make_kept_runner
     from prd2pr.cli import context
-    from prd2pr.languages.python.runner.pytest_runner import PytestRunner
-    from prd2pr.languages.test_runner import RunRequest
-    from prd2pr.verification.run_cache import CachedRunner
 
-    class Kept(CachedRunner):
-        def identity(self) -> str:
-            return self._inner.identity()
-
-        def expect(self, hash_seed: int = 0) -> None:
-            """Most runs are cached: nothing is started in advance."""
-
-        def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
-            """Nothing is started."""
-
-    def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:
-        """`many` requests early starts."""
-        return Kept(PytestRunner(*arguments, **more), directory)
-
-    context.PytestRunner = runner
+    context.PytestRunner = make_kept_runner(directory)
 
 
 def serve(listener: socket.socket) -> bool:

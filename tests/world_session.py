@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
+import warm_starts
+from kept_runs import make_kept_runner
+from prd2pr.cli import context
 from prd2pr.cli.wiring import open_session
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.commands.request import CommandRequest
@@ -27,7 +32,10 @@ def session_of(world: World) -> Iterator[Session]:
         record=None,
         story=None,
     )
-    session = open_session(options, SilentListener())
+    with contextlib.ExitStack() as while_opened:
+        for directory in [] if world.cold else warm_starts.KEPT_RUNS:
+            while_opened.enter_context(patch.object(context, "PytestRunner", make_kept_runner(directory)))
+        session = open_session(options, SilentListener())
     with session.git:
         yield session
 
