@@ -6,6 +6,8 @@ BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 # Compile like an installed package, even if PYTHONDONTWRITEBYTECODE is set: the tests start the program very often.
 COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python -m prd2pr.cli.compile_templates
+# A module's tests run in one process, so that what they share is built once. Compiled tests are kept as well.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Installed separately: its pytest plugin would be loaded by every pytest that the tests start.
 APART  := schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug
@@ -33,12 +35,12 @@ demo: $(BASE)
 
 test: check
 	@$(COMPILE)
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations=40
+	$(PYTEST) -m "not slow" --durations=40
 
 # Adds the tests marked `slow`; the batteries have their own targets.
 test-all: check
 	@$(COMPILE)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 check: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types imports

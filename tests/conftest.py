@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 tool_path.put_first()
+
+# Directories with long modules: they are run first, so that no process is left with one at the end.
+LONG = ("kill", "act", "workflow", "languages", "github", "golden", "cheats", "honest", "memory", "livingdocs", "proof")
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {name: rank for rank, name in enumerate(LONG)}
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(HERE).parts[0], len(LONG)))
 
 
 @pytest.fixture(scope="session", autouse=True)

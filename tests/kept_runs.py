@@ -1,11 +1,13 @@
 """Results of honest test runs, kept by code for the whole session, below the product's own cache.
 
-ESTIMATES.md is no part of the code: it contains measured times, so it differs between worlds that do the same.
+Settings, PRDs, workflows and living docs are no part of the code: no test of the sample projects reads them, and they
+differ between worlds that do the same. ESTIMATES.md even contains measured times.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, R
 from prd2pr.state.git import Git
 from prd2pr.verification.run_cache import CachedRunner
 
-TIMES = "docs/ESTIMATES.md"
+NO_CODE = re.compile(r"\.prd2pr\.yml|\.github/.*|prds/.*\.md|docs/[A-Z_]+\.md|docs/\.gitattributes")
 
 
 class KeptRunner(CachedRunner):
@@ -53,7 +55,7 @@ class KeptRunner(CachedRunner):
 
     def _code(self, tree: str) -> str:
         if tree not in self._codes:
-            entries = [repr(entry) for entry in self._git.entries(tree) if entry.path != TIMES]
+            entries = [repr(entry) for entry in self._git.entries(tree) if not NO_CODE.fullmatch(entry.path)]
             self._codes[tree] = hashlib.sha256("\n".join(entries).encode()).hexdigest()
         return self._codes[tree]
 

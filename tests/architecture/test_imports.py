@@ -7,11 +7,8 @@ import re
 import subprocess
 import sys
 
-import pytest
 from importlinter.cli import lint_imports
 from shape import read_shape
-
-pytestmark = pytest.mark.xdist_group("architecture")  # they share one reading of the source
 
 # Method → the modules that may call it. Everyone else uses a BranchWriter, which moves by compare-and-swap.
 BRANCH_WRITES = {

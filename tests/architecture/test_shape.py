@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from shape import Module, Shape, is_protocol, read_shape
 
-pytestmark = pytest.mark.xdist_group("architecture")  # they share one reading of the source
-
 MAX_MODULES = 25  # in one package
 MAX_MODULE_LINES = 560
 MAX_FUNCTION_LINES = 90

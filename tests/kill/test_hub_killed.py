@@ -21,9 +21,6 @@ SEED = 5
 REAL_KILLS = 2
 
 
-pytestmark = pytest.mark.xdist_group("hub-killed")  # what they share takes long to make
-
-
 @pytest.fixture(scope="module")
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     root = tmp_path_factory.mktemp("course")

@@ -15,8 +15,6 @@ from prd2pr.domain.results.isolation import list_missing_protections
 from prd2pr.sandbox import child_process, detection
 from prd2pr.sandbox.detection import find_sandbox
 
-pytestmark = pytest.mark.xdist_group("sandbox")
-
 
 @pytest.fixture
 def jailed() -> str:

@@ -90,7 +90,6 @@ def test_a_cookie_can_read_events_and_change_nothing(server: ApiServer) -> None:
 
 
 @needs_browser
-@pytest.mark.xdist_group("browser")
 def test_a_commit_on_the_branch_moves_the_card(server: ApiServer, place: Path) -> None:
     with chromium() as browser, tab(browser, server.url, server.token("read")) as it:
         it.open(BOARD)

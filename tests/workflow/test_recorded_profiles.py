@@ -17,7 +17,7 @@ from prd2pr.domain.role_record import RoleRecord
 from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
 from world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reading list")]  # replayed once for all tests here
+pytestmark = pytest.mark.slow
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
 # Roles of another strategy, of a plan in one call, of passes this PRD does not need, and of the steps themselves.
 NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}

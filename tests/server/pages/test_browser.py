@@ -20,7 +20,7 @@ from fakes.pull_sample import Branch, to_green
 from prd2pr.domain.records import CycleState
 from prd2pr.views.board.source import PrdSource
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+pytestmark = needs_browser
 
 BOARD = "/dashboard/projects/acme/shop"
 # Traces of a script that ran: each of the texts tries to leave one of these behind.
