@@ -12,8 +12,11 @@ import signal
 import socket
 import struct
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from prd2pr.cli.main import main, tune_runtime
 
@@ -36,7 +39,24 @@ def load_everything() -> None:
     for name in LOADED_WHEN_NEEDED:
         importlib.import_module(name)
     importlib.import_module("prd2pr.cli.compile_templates").compile_all_templates()
+    build_models(BaseModel)
+    share_certificates()
     gc.freeze()
+
+
+def build_models(base: type[BaseModel]) -> None:
+    """Build the schemas that are built at their first use otherwise."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("prd2pr."):
+            model.model_rebuild()
+        build_models(model)
+
+
+def share_certificates() -> None:
+    """Read the certificates once: the fake GitHub needs none, but every client reads them."""
+    transports = importlib.import_module("httpx._transports.default")
+    transports.create_ssl_context = cache(transports.create_ssl_context)
+    transports.create_ssl_context(verify=True, cert=None, trust_env=True)
 
 
 def keep_runs_in(directory: Path) -> None:
