@@ -90,6 +90,23 @@ def start_parallel_world(
     return world.start({"prds/calc.md": prd(count)})
 
 
+STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"
+BY_STEP = "from calc.signs import STEP\n\n\ndef {name}(a):\n    return a + STEP\n"
+
+
+def breaking_answers() -> dict[str, Blocks]:
+    """With STEP in `calc/signs.py`: both stories are right and their merge is clean, but calc-2 changes the number that
+    calc-1 depends on."""
+    return {
+        "calc-1/green/builder/1/1": write("src/calc/add_it.py", BY_STEP.format(name="add")),
+        "calc-2/green/builder/1/1": [
+            use("write_file", path="src/calc/cut_it.py", content=BY_STEP.format(name="cut")),
+            *write("src/calc/signs.py", STEP.replace("= 1", "= -1")),
+        ],
+        "calc-2/green/builder/2/1": write("src/calc/cut_it.py", code_of("cut")),
+    }
+
+
 def conflicting_answers(n: int, name: str) -> dict[str, Blocks]:
     """The story's code is written to the same place in `calc/signs.py`, although its plan does not say so."""
     path, start = "src/calc/signs.py", "def negate(number):"

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from warm_starts import KEPT_RUNS
 from world import write
+
+TESTS = Path(__file__).parents[1]
 
 PATCHED = """
 import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv.pop(1))
+from kept_runs import make_kept_runner
+from prd2pr.cli import context
+context.PytestRunner = make_kept_runner(Path(sys.argv.pop(1)))
 import prd2pr.verification.verdict as gates
 import prd2pr.workflow.run as drive
 from prd2pr.domain.evidence import Verdict
@@ -41,7 +50,7 @@ def forge(world) -> None:
     script = world.root / "patched.py"
     script.write_text(PATCHED)
     made = subprocess.run(
-        [sys.executable, str(script), "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"],
+        [sys.executable, str(script), str(TESTS), str(KEPT_RUNS[0]), "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"],
         cwd=home, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stdout + made.stderr

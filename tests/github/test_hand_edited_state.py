@@ -46,10 +46,14 @@ def all_done(backlog) -> None:
         story["status"] = "done"
 
 
-EDITS = [(STATUS, order), (STATUS, far_cursor), (f"{ROOT}/backlog.json", all_done)]
+EDITS = [
+    pytest.param(STATUS, order, id="order", marks=pytest.mark.slow),
+    pytest.param(STATUS, far_cursor, id="cursor", marks=pytest.mark.slow),
+    pytest.param(f"{ROOT}/backlog.json", all_done, id="done"),
+]
 
 
-@pytest.mark.parametrize(("path", "change"), EDITS, ids=["order", "cursor", "done"])
+@pytest.mark.parametrize(("path", "change"), EDITS)
 def test_nothing_runs_on_hand_edited_state_until_it_is_reverted(started, path, change):
     number = started.pull().number
     before = edit(started, path, change)

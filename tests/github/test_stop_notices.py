@@ -37,7 +37,7 @@ def inbox() -> Iterator[tuple[dict[str, str], list[str]]]:
     server.server_close()
 
 
-@pytest.mark.parametrize("how", ["close", "force", "merge"])
+@pytest.mark.parametrize("how", ["close", *(pytest.param(how, marks=pytest.mark.slow) for how in ("force", "merge"))])
 def test_a_schedule_with_nothing_new_sends_nothing(started, inbox, how):
     env, got = inbox
     started.push({".prd2pr.yml": MESSAGES}, "ada")
@@ -88,7 +88,7 @@ def test_a_cancelled_run_says_so(started):
     assert report["outcome"] == "waiting"
 
 
-@pytest.mark.parametrize("how", ["force", "delete"])
+@pytest.mark.parametrize("how", ["force", pytest.param("delete", marks=pytest.mark.slow)])
 def test_a_branch_removed_during_a_run_waits_for_a_person(started, how):
     number = started.pull().number
 

@@ -11,6 +11,7 @@ from prd2pr.domain.records import Cycle, Phase, Story, StoryKind
 from prd2pr.verification.gather.pipeline import StoryContext, gather
 from prd2pr.verification.verdict import GATES, GatePolicy
 from repositories import Files, Repository
+from warm_starts import KEPT_RUNS
 
 BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n    assert 1 + 1 == 2\n"}
 
@@ -18,7 +19,7 @@ BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n  
 def verdict(place: Path, phase: Phase, kind: StoryKind, files: Files, note: str = "") -> Verdict:
     story = Story(id="p-1", epic="e", title="t", kind=kind)
     context = StoryContext.from_cycle("p", story, Cycle(story="p-1"), note=note)
-    with Repository(place / "project") as repository:
+    with Repository(place / "project", KEPT_RUNS[0]) as repository:
         base, head = repository.commit(BASE), repository.commit(files)
         evidence = gather(repository.gathering, phase, base, head, story=context)
     return GATES[phase](evidence, GatePolicy())

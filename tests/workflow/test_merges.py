@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
-from parallel_world import start_parallel_world
+from parallel_world import STEP, breaking_answers, start_parallel_world
 from prd2pr.domain.evidence import RunReport, TestResult
 from prd2pr.proof.undone_steps import CannotUndo, UndoPlan, plan_undo
 from prd2pr.proof.verify import Verifier, count_intact_commits
@@ -247,6 +248,21 @@ def test_test_that_passed_on_one_side_fails_on_the_merge(joined: Joined) -> None
     assert isinstance(made, str)
     assert is_exact_join(git, git.commit_info(made))
     assert "test_calc_3_double" in joined.refused(made)
+
+
+def test_merge_that_breaks_a_test_is_dropped(tmp_path: Path) -> None:
+    world = start_parallel_world(tmp_path, 2)
+    world.write({"src/calc/signs.py": STEP})
+    world.commit("a number that both stories use")
+    world.answers |= breaking_answers()
+    with session_of(world) as session:
+        run_prd(session, 1)
+        done = [work_on_story(session, f"calc-{n}") for n in (1, 2)]
+        assert [each.ready for each in done] == [True, True], done
+        first, second = (integrate_story(session, each.story, each.session) for each in done)
+    assert (first.outcome, second.outcome, second.head) == ("integrated", "again", first.head)
+    assert "tests fail after joining" in second.reason
+    assert world.show("src/calc/signs.py") == STEP.strip()
 
 
 @pytest.mark.slow

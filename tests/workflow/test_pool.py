@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from parallel_world import answers, code_of, conflicting_answers, prd, start_parallel_world
+from parallel_world import STEP, answers, breaking_answers, code_of, conflicting_answers, prd, start_parallel_world
 from prd2pr.domain.scheduling import ONE_WORKER_NOTE
 from server.app_world import wait_until
-from world import World, say, use, write
+from world import World, say, write
 
 
 def with_usage(world: World, tokens: int) -> Path:
@@ -229,10 +229,6 @@ def test_two_blocked_stories_are_decided_in_turn(tmp_path: Path) -> None:
     assert "all proved" in world.verify(world.branch).out
 
 
-STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"
-BY_STEP = "from calc.signs import STEP\n\n\ndef {name}(a):\n    return a + STEP\n"
-
-
 SCENARIOS = """
 - **AC-1** (FR-1) GIVEN 4 WHEN it is put through add THEN the result is 5.
 - **AC-2** (FR-2) GIVEN 4 WHEN it is put through cut THEN the result is 3.
@@ -269,19 +265,12 @@ def review_of(story: str, *, met: bool = True) -> dict[str, object]:
     return {"criteria": [{"criterion": f"{story}.c1", "met": met, "evidence": "by its tests"}], "summary": "Looked at."}
 
 
-@pytest.mark.parametrize("met", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow  # test_merges.py: without workers
+@pytest.mark.parametrize("met", [True, False])
 def test_merge_that_breaks_a_test_is_dropped_whatever_the_review(tmp_path: Path, met: bool) -> None:
-    """Both stories are right and their merge is clean, but calc-2 changes a number that calc-1 depends on. The reviewer
-    is only asked about code that passes."""
+    """The reviewer is only asked about code that passes."""
     world = fully_judged(tmp_path, met=met)
-    world.answers |= {
-        "calc-1/green/builder/1/1": write("src/calc/add_it.py", BY_STEP.format(name="add")),
-        "calc-2/green/builder/1/1": [
-            use("write_file", path="src/calc/cut_it.py", content=BY_STEP.format(name="cut")),
-            *write("src/calc/signs.py", STEP.replace("= 1", "= -1")),
-        ],
-        "calc-2/green/builder/2/1": write("src/calc/cut_it.py", code_of("cut")),
-    }
+    world.answers |= breaking_answers()
     done = world.run("--workers", "2")
     assert "calc-2 cannot be joined with the stories integrated since: tests fail after joining" in done.out
     assert "all proved" in world.verify(world.branch).out
