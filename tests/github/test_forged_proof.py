@@ -49,8 +49,9 @@ def forge(world) -> None:
     world.answers_of_model["calc-2/green/builder/1/1"] = write("src/calc/sums.py", worse)
     script = world.root / "patched.py"
     script.write_text(PATCHED)
+    program = [sys.executable, str(script), str(TESTS), str(KEPT_RUNS[0])]
     made = subprocess.run(
-        [sys.executable, str(script), str(TESTS), str(KEPT_RUNS[0]), "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"],
+        [*program, "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"],
         cwd=home, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stdout + made.stderr
