@@ -93,7 +93,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
 
 def build_page(place: Path) -> PullRequestView:
     with Git.open(place) as git:
-        return build_pull_request_view(StateStore(git, "loyalty", BRANCH), BRANCH, UsageLimits())
+        return build_pull_request_view(StateStore(git, "loyalty"), BRANCH, UsageLimits())
 
 
 @pytest.mark.slow

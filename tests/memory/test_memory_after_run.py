@@ -70,7 +70,7 @@ def world(tmp_path_factory) -> World:
 
 def look_up(git: Git, branch: str) -> None:
     """Notes about libraries, which only `full` requests: one expired, one still valid."""
-    store, head = StateStore(git, "calc", branch), git.rev(branch)
+    store, head = StateStore(git, "calc"), git.rev(branch)
     notes = [
         note("fastapi", "0.115.0", "2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z"),
         note("pydantic", "2.10", now(), "2999-01-01T00:00:00Z"),

@@ -65,7 +65,7 @@ class StateRepo:
         """Return the branch's new head; `files` are written unchanged, over the rest."""
         branch = f"prd2pr/{prd}"
         with Git.open(self.path) as git:
-            store = StateStore(git, prd, branch)
+            store = StateStore(git, prd)
             before = git.branch_head(branch)
             change = next_state(store, prd, stories, titles or {})
             change = change.with_doc(store.paths.circuits, Circuits(circuits=tuple(circuits)))

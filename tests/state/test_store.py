@@ -35,7 +35,7 @@ PLANNED = (
 
 @pytest.fixture
 def store(git: Git) -> StateStore:
-    return StateStore(git, "auth", branch="prd2pr/auth")
+    return StateStore(git, "auth")
 
 
 @pytest.fixture

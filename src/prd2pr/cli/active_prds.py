@@ -26,7 +26,7 @@ class ActivePrd:
     branch: str
     prd: Prd
     state: BranchState
-    story_states: Mapping[str, BranchState] = field(default_factory=dict)  # stories that have their own branch
+    story_branches: Mapping[str, str] = field(default_factory=dict)  # of stories that have one
 
     @property
     def now(self) -> str:
@@ -61,18 +61,14 @@ def iter_active_prds(git: Git) -> Iterator[ActivePrd]:
         prd_id = branch.removeprefix(prefix)
         if git.read(branch, f"{PRDS}/{prd_id}/prd.json") is None:
             continue
-        state = StateStore(git, prd_id, branch).load(branch)
+        state = StateStore(git, prd_id).load(branch)
         if state.prd is not None:
-            yield ActivePrd(branch, state.prd, state, load_story_states(git, prefix, prd_id))
+            yield ActivePrd(branch, state.prd, state, find_story_branches(git, prefix, prd_id))
 
 
-def load_story_states(git: Git, prefix: str, prd_id: str) -> dict[str, BranchState]:
-    branches_prefix = build_stories_prefix(prefix, prd_id)
-    stores = {
-        branch.removeprefix(branches_prefix): StateStore(git, prd_id, branch)
-        for branch in git.branches(branches_prefix)
-    }
-    return {story: store.load(store.branch) for story, store in stores.items()}
+def find_story_branches(git: Git, prefix: str, prd_id: str) -> dict[str, str]:
+    stories_prefix = build_stories_prefix(prefix, prd_id)
+    return {branch.removeprefix(stories_prefix): branch for branch in git.branches(stories_prefix)}
 
 
 def find_active_prd(git: Git) -> Prd:

@@ -186,7 +186,7 @@ def make_session(
     branch = f"{config.branch_prefix}{prd.id}"
     return Session(
         git=git,
-        store=StateStore(git, prd.id, branch),
+        store=StateStore(git, prd.id),
         config=config,
         prd=prd,
         clock=clock,

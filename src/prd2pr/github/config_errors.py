@@ -93,7 +93,7 @@ def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Sta
     branch = f"{Config().branch_prefix}{prd_id}"
     try:
         head = sync_branch(context.git, context.remote, branch)
-        return StateStore(context.git, prd_id, branch).load(head).status if head else None
+        return StateStore(context.git, prd_id).load(head).status if head else None
     except Prd2prError:
         return None
 

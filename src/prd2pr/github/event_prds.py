@@ -179,7 +179,7 @@ def prd_ids_with_state(paths: tuple[str, ...]) -> frozenset[str]:
 
 def is_built(context: GitHubContext, subject: Subject) -> bool:
     """Return whether the base branch already contains what the PRD says."""
-    merged = StateStore(context.git, subject.id, context.branch_of(subject.id)).load(context.base_commit).prd
+    merged = StateStore(context.git, subject.id).load(context.base_commit).prd
     return merged is not None and subject.prd is not None and merged.blob == subject.prd.blob
 
 
@@ -212,7 +212,7 @@ def planned_path(context: GitHubContext, prd_id: str) -> str:
 def load_prd_from_branch(context: GitHubContext, prd_id: str) -> Prd | None:
     branch = context.branch_of(prd_id)
     head = sync_branch(context.git, context.remote, branch)
-    return StateStore(context.git, prd_id, branch).load(head).prd if head else None
+    return StateStore(context.git, prd_id).load(head).prd if head else None
 
 
 def find_prd_by_id(context: GitHubContext, prd_id: str) -> Subject | None:

@@ -45,7 +45,7 @@ class RemotePrd:
         return self.pull if self.pull and self.pull.open else None
 
     def state_at(self, at: str) -> BranchState:
-        return StateStore(self.context.git, self.subject.id, self.branch).load(at)
+        return StateStore(self.context.git, self.subject.id).load(at)
 
     @cached_property
     def last_shown_head(self) -> str:

@@ -46,7 +46,7 @@ class BoardReader:
 
     def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
         """Read everything but the diffs; None: no plan. `head`: a commit, if the branch does not exist here."""
-        state = StateStore(self.git, prd, branch).load(head or branch)
+        state = StateStore(self.git, prd).load(head or branch)
         if state.prd is None:
             return None
         base = find_branch_start(self.git, state.commit).commit
@@ -81,7 +81,7 @@ class BoardReader:
         keys = [(story, step.n) for step in facts.steps(story)]
         bare = {key: facts.commits[key] for key in keys if key in facts.commits}
         proofs = {key: facts.proofs[key] for key in keys if key in facts.proofs}
-        state = StateStore(self.git, facts.prd.id, source.branch).load(source.head)
+        state = StateStore(self.git, facts.prd.id).load(source.head)
         return source.with_details(
             add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(state, proofs)
         )

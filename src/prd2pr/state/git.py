@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from prd2pr.errors import BranchProblem, NotARepository, SetupProblem, UnknownRevision
 from prd2pr.state import branches, trees
@@ -32,7 +33,10 @@ from prd2pr.state.trees import STATE_DIRECTORY, SUBMODULE, TREE_MODE, BlobRef, R
 
 __all__ = ["BlobRef", "CommitInfo", "Git", "RawChange", "TreeEntry"]
 
+T = TypeVar("T")
+
 PATCH_LIMIT = 400_000  # bytes
+MAX_DERIVED_VALUES = 16
 BOT_NAME, BOT_EMAIL = "prd2pr", "prd2pr@localhost"
 
 
@@ -74,6 +78,8 @@ class Git:
         self._trees = lru_cache(maxsize=1024)(self._find_tree)
         self._listed = lru_cache(maxsize=6)(self._list)
         self._compared = lru_cache(maxsize=64)(self._compare)
+        self._derived: dict[Hashable, object] = {}
+        self._derived_lock = threading.Lock()
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -97,6 +103,17 @@ class Git:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def get_derived(self, kind: type[T], key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value that was made from objects of this repository, or make it. The last few are kept."""
+        with self._derived_lock:
+            value = self._derived.pop((kind, key), None)
+            if not isinstance(value, kind):
+                value = make()
+            self._derived[kind, key] = value
+            while len(self._derived) > MAX_DERIVED_VALUES:
+                del self._derived[next(iter(self._derived))]
+            return value
 
     # --- the checkout -------------------------------------------------------------------------------------------------
 
@@ -136,6 +153,11 @@ class Git:
         if found is None:
             raise self._build_unknown_error(name)
         return found.id
+
+    def find_branch_at(self, commit: str) -> str:
+        """Return a branch whose head is this commit; empty if there is none."""
+        arguments = ("for-each-ref", "--count=1", f"--points-at={commit}", "--format=%(refname:short)", "refs/heads")
+        return self._repository.out(*arguments).text.strip()
 
     def branch_head(self, branch: str) -> str | None:
         found = self._objects.info(f"refs/heads/{branch}^{{commit}}")

@@ -50,16 +50,14 @@ class StateChange:
         return replace(self, updates=MappingProxyType({**self.updates, path: content}))
 
 
-KEPT_STATES = 3  # the head, its parent, and the start of the branch
+class LastDocuments(dict[type[Document], tuple[bytes, Document]]):
+    """The document of each kind that was decoded last. Successive commits mostly have the same plan."""
 
 
 @dataclass(frozen=True)
 class StateStore:
     git: Git
     prd_id: str
-    branch: str = ""  # for remedies: the branch on which a damaged file is restored
-    _decoded: dict[type[Document], tuple[bytes, Document]] = field(default_factory=dict, repr=False, compare=False)
-    _loaded: dict[str, BranchState] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         layout.check_id(self.prd_id, "PRD id")
@@ -68,14 +66,14 @@ class StateStore:
     def paths(self) -> PrdLayout:
         return PrdLayout(self.prd_id)
 
+    @property
+    def _last_documents(self) -> LastDocuments:
+        return self.git.get_derived(LastDocuments, self.prd_id, LastDocuments)
+
     def load(self, commit: str) -> BranchState:
-        """Return the state of a commit. Each document is read on first use."""
+        """Return the state of a commit: one object per commit and process. Each document is read on first use."""
         sha = self.git.rev(commit)
-        if sha not in self._loaded:
-            while len(self._loaded) >= KEPT_STATES:
-                del self._loaded[next(iter(self._loaded))]
-            self._loaded[sha] = BranchState(self, sha)
-        return self._loaded[sha]
+        return self.git.get_derived(BranchState, (self.prd_id, sha), lambda: BranchState(self, sha))
 
     def commit_step(
         self,
@@ -93,7 +91,7 @@ class StateStore:
         if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
             updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
         tree = self.git.edit_tree(tree, updates)
-        self._decoded.update(change.documents)
+        self._last_documents.update(change.documents)
         subject, body = split_message(message)
         return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
 
@@ -101,15 +99,14 @@ class StateStore:
         data = self.git.read(commit, path)
         if data is None:
             return None
-        # Successive commits mostly have the same plan, and parsing ten thousand stories is slow.
-        known = self._decoded.get(kind)
+        known = self._last_documents.get(kind)
         if known and known[0] == data and isinstance(known[1], kind):
             return known[1]
         try:
             document = decode_document(kind, data, path)
         except StateCorrupted as problem:
             raise self._with_last_valid(commit, kind, path, problem) from problem
-        self._decoded[kind] = (data, document)
+        self._last_documents[kind] = (data, document)
         return document
 
     def missing(self, commit: str, kind: type[Document], path: str) -> StateCorrupted:
@@ -121,7 +118,8 @@ class StateStore:
         if valid is None:
             remedy = f"the last {SEARCHED_COMMITS} commits have no valid version: `git log -- {path}` shows its history"
             return StateCorrupted(problem.what, where=f"{path} in {commit[:10]}", remedy=remedy)
-        switch = f"git switch {self.branch} && " if self.branch else ""
+        branch = self.git.find_branch_at(commit)
+        switch = f"git switch {branch} && " if branch else ""
         restore = f"git restore --source={valid[:10]} --staged --worktree -- {path} && git commit -m 'Restore {path}'"
         where = f"{path} in {commit[:10]}; last valid in {valid[:10]}"
         return StateCorrupted(problem.what, where=where, remedy=switch + restore)

@@ -373,7 +373,7 @@ def load_cycle(state: BranchState, story: Story) -> Cycle:
         raise StateCorrupted(
             f"{story.id} is {story.status} in the backlog, but integrated according to its cycle",
             where=state.paths.backlog,
-            remedy=f"git log -p {state.store.branch} -- {state.paths.backlog} shows who changed it",
+            remedy=f"git log -p {state.commit[:10]} -- {state.paths.backlog} shows who changed it",
         )
     return cycle or Cycle(story=story.id)
 

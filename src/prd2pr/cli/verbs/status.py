@@ -61,8 +61,9 @@ def prd_facts(each: ActivePrd) -> dict[str, object]:
 
 
 def story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
-    state = each.story_states.get(story.id, each.state)
-    if state is not each.state:
+    branch = each.story_branches.get(story.id, each.branch)
+    state = each.state if branch == each.branch else each.state.store.load(branch)
+    if branch != each.branch:
         story = next((own for own in state.backlog.stories if own.id == story.id), story)
     cycle = state.cycle(story.id) if story.status != "backlog" else None
     return {
@@ -71,7 +72,7 @@ def story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
         "status": story.status,
         "phase": cycle.state.value if cycle else None,
         "refused": len(cycle.refused) if cycle else 0,
-        "branch": state.store.branch or each.branch,
+        "branch": branch,
     }
 
 

@@ -58,7 +58,7 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
     """Load both branches from GitHub; return an outcome if nothing is left to do."""
     branch = context.branch_of(order.prd)
     head = sync_branch(context.git, context.remote, branch)
-    state = StateStore(context.git, order.prd, branch).load(head) if head else None
+    state = StateStore(context.git, order.prd).load(head) if head else None
     if state is None or state.prd is None:
         return PrdOutcome("nothing-to-do", f"{branch} holds no plan", prd=order.prd, branch=branch)
     session = context.open_session(state.prd, issue_number(order.prd))

@@ -73,7 +73,7 @@ def next_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, 
 
 def build_closed_view(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> ClosedView:
     """Read the branch, or what was merged if it was deleted after the merge."""
-    store = StateStore(context.git, subject.id, context.branch_of(subject.id))
+    store = StateStore(context.git, subject.id)
     at = head or (context.base_commit if pull.merged else None)
     state = store.load(at) if at else None
     known = state if state is not None and state.planned else None

@@ -239,7 +239,7 @@ class StoryScheduler:
         """Return whether the story was restarted before; alone, it cannot conflict with others."""
         branch, git = story_branch_name(self.session, story), self.session.git
         head = git.branch_head(branch)
-        state = StateStore(git, self.session.prd.id, branch).load(head) if head else None
+        state = StateStore(git, self.session.prd.id).load(head) if head else None
         return bool(state and count_restarts(state.cycle(story)))
 
     def find_exclusive_story(self, situation: ActionContext, state: BranchState) -> Story | None:

@@ -131,7 +131,7 @@ def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
     fork_point = own.git.merge_base(trunk, head)
     if fork_point is None or fork_point == trunk:
         return None
-    trunk_state = StateStore(own.git, own.prd.id, own.target.prd_branch).load(trunk)
+    trunk_state = StateStore(own.git, own.prd.id).load(trunk)
     stopped = check_human_stop(load_situation(own, trunk_state, story))
     if stopped is not None:
         return stopped

@@ -31,7 +31,7 @@ def make_story_session(session: Session, story: str) -> Session:
     stamp = clock.now().replace("-", "").replace(":", "")
     return replace(
         session,
-        store=StateStore(session.git, session.prd.id, branch),
+        store=StateStore(session.git, session.prd.id),
         target=replace(session.target, branch=branch, prd_branch=session.target.branch, story=story),
         services=replace(session.services, journal=Journal(stories_directory(session.git, session.prd.id), story)),
         log=RunLog(f"{stamp}-{secrets.token_hex(3)}", clock.now(), clock.monotonic(), model=session.log.model),
