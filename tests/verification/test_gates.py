@@ -20,7 +20,7 @@ from prd2pr.domain.evidence import (
     Signature,
     TestResult,
 )
-from prd2pr.domain.records import Phase, PlannedSymbol
+from prd2pr.domain.records import NOTHING_TO_REFACTOR, Phase, PlannedSymbol, format_untested_note
 from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, BehaviourDifference, DifferentialResult, UncoveredLine
 from prd2pr.domain.results.isolation import PROTECTIONS, format_sandbox
 from prd2pr.domain.results.mutation import MutantResult, MutationResult
@@ -453,7 +453,7 @@ def test_refactor_improves_a_metric_or_reports_nothing_to_do() -> None:
     assert errors(refactor(improvement={})) == {"RFC407"}
     assert errors(refactor(improvement={"before": {}, "after": {}})) == {"RFC407"}
     assert errors(refactor(changes=())) == {"RFC406"}
-    assert errors(refactor(changes=(), note="refactor: nothing worth changing")) == set()
+    assert errors(refactor(changes=(), note=NOTHING_TO_REFACTOR)) == set()
     verdict = GATES[Phase.REFACTOR](refactor(improvement=same), GatePolicy())
     assert (verdict.accepted, [each.code for each in verdict.findings]) == (True, ["RFC408"])
 
@@ -599,7 +599,7 @@ def test_integrated_tests_pass_at_their_new_path() -> None:
 def test_story_without_tests_is_marked() -> None:
     nothing = {"changes": (), "story_tests": (), "locked": ()}
     assert errors(integrated(**nothing)) == {"INT306"}
-    assert errors(integrated(**nothing, note="kind docs: no tests asked for")) == {"INT306"}
+    assert errors(integrated(**nothing, note=format_untested_note("docs"))) == {"INT306"}
     assert errors(integrated(**nothing, kind="docs")) == set()
 
 

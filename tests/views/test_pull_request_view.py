@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -26,8 +27,19 @@ from fakes.pull_sample import (
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.evidence import TestResult
 from prd2pr.domain.machines.next_phase import NoAction
-from prd2pr.domain.records import Cycle, CycleState, Phase, ProjectState, RefusedAttempt, Requirement, Status
+from prd2pr.domain.records import (
+    NO_TESTS_REQUIRED,
+    Cycle,
+    CycleState,
+    Phase,
+    ProjectState,
+    RefusedAttempt,
+    Requirement,
+    Status,
+)
+from prd2pr.domain.wording import format_cost
 from prd2pr.views.pull_request.models import NOT_MEASURED
+from prd2pr.views.pull_request.next_step import suggest_merge, suggest_review_of_changes
 from prd2pr.views.pull_request.page import NextStep, PullRequestView
 
 
@@ -73,8 +85,8 @@ def test_a_model_without_a_price_has_no_sum() -> None:
     step = branch.cycles["loyalty-1"].steps[0].model_copy(update={"spend": spend(100, None)})
     branch.update("loyalty-1", steps=(step, *branch.cycles["loyalty-1"].steps[1:]))
     pull_view = branch.pull_view()
-    assert pull_view.figures[4].label == "no price known, budget $5.00"
-    assert pull_view.costs[-1].usd == "no price known"
+    assert pull_view.figures[4].label == format_cost(None, 5.0)
+    assert pull_view.costs[-1].usd == format_cost(None)
     assert [row.usd for row in pull_view.costs if row.label == "red"] == ["$0.0300"]
 
 
@@ -145,7 +157,7 @@ def test_the_board_of_the_sample() -> None:
     )
     assert cells(pull_view, "loyalty-1") == [one(1), one(2), one(3), "nothing to do", one(5)]
     assert cells(pull_view, "loyalty-2") == [two(1), two(2), f"{two(3)} 2nd attempt", "", two(4)]
-    assert cells(pull_view, "loyalty-3")[1] == "no tests asked for"
+    assert cells(pull_view, "loyalty-3")[1] == NO_TESTS_REQUIRED
     assert cells(pull_view, "loyalty-4") == [four(1), four(2), "refused GRN101 GRN301, 1 attempt", "", ""]
     assert cells(pull_view, "loyalty-5") == ["waiting", "", "", "", ""]
     assert [row.outcome for row in pull_view.board] == [
@@ -236,7 +248,9 @@ def test_changes_after_the_last_step_are_neither_ready_nor_passing() -> None:
     assert (pull_view.state, pull_view.tone) == ("Changed after the last step", "unproven")
     labels = [figure.label for figure in pull_view.figures]
     assert "added tests passed at the last step" in labels and not any(label.endswith("pass") for label in labels)
-    assert pull_view.next.sentence.startswith("No gate has checked the 2 commits after the last step. Review them")
+    assert pull_view.next == suggest_review_of_changes(
+        2, ProjectState.SPRINT_ACTIVE, local=True, head="prd2pr/loyalty", base="main"
+    )
     assert "merge" not in pull_view.next.sentence + pull_view.next.command
 
 
@@ -281,7 +295,7 @@ def test_an_untested_kind_needs_its_accepted_gate_too() -> None:
 def test_commits_by_people_are_shown_as_unproven() -> None:
     stranger = CommitFacts("f" * 40, "quick fix", "2026-11-16T09:02:00Z")
     picture = sample().pull_view(unclaimed_commits=(stranger,))
-    assert [(row.sha, row.proof) for row in picture.unproven] == [("f" * 40, "no step: not made by prd2pr")]
+    assert [(row.sha, row.subject, row.tone) for row in picture.unproven] == [("f" * 40, "quick fix", "unproven")]
     assert len(picture.commits) == 14
     assert picture.commits == tuple(sorted(picture.commits, key=lambda row: row.at))
 
@@ -292,7 +306,7 @@ def test_commits_by_people_are_shown_as_unproven() -> None:
 def test_next_action_locally_and_on_github() -> None:
     assert sample().pull_view().next == NextStep("`loyalty-4` is waiting for its code.", "prd2pr run prds/loyalty.md")
     assert sample().pull_view(mode="none").next.command == "/tdd next"
-    assert finished().pull_view(mode="none").next == NextStep("Every story is settled. Review it and merge.")
+    assert finished().pull_view(mode="none").next == suggest_merge(unproven=0, local=False, head="")
 
 
 def test_next_action_without_stories() -> None:
@@ -361,7 +375,8 @@ def test_trace_follows_tests_to_their_final_path() -> None:
 
 def test_the_trace_of_a_red_and_of_a_waiting_story() -> None:
     rows = {row.criterion: row for row in sample().pull_view().trace}
-    assert rows["loyalty-4.c1"].verdict == "fails as expected, code to come"
+    assert [test.outcome for test in rows["loyalty-4.c1"].tests] == ["fails as expected"]
+    assert rows["loyalty-4.c1"].verdict.startswith("fails as expected,")
     assert rows["loyalty-4.c1"].commit == sha("loyalty-4", 2)
     assert (rows["loyalty-5.c1"].verdict, rows["loyalty-5.c1"].commit) == ("no test yet", "")
 
@@ -416,18 +431,16 @@ def test_evidence_of_red_and_green() -> None:
     story = sample().pull_view().stories[0]
     _, red, green, refactor, _ = story.steps
     assert red.outcome == "3 tests fail as expected"
-    assert [(t.before, t.after, t.failure) for t in red.tests[:1]] == [
-        ("not there", "error", "`shop.points.earned` does not exist yet")
+    assert [(t.before, t.after, t.failure.split()[0]) for t in red.tests[:1]] == [
+        ("not there", "error", "`shop.points.earned`")
     ]
     assert [run.label for run in red.runs] == ["before", "after", "repeated"]
-    assert red.facts == (
-        "Collected: 24 tests before, 27 after; of those that passed before, all still pass.",
-        "Acceptance criteria that a test names: 2 of 2.",
-        "A second run, in another order, gave the same result for 3 of 3 story tests.",
-    )
-    assert green.outcome == "3 of 3 story tests pass, 24 of 24 others pass"
+    collected, covered, repeated = red.facts
+    assert "24 tests before, 27 after" in collected
+    assert covered.endswith(" 2 of 2.") and repeated.endswith(" 3 of 3 story tests.")
+    assert re.findall(r"\d+ of \d+ \w+", green.outcome) == ["3 of 3 story", "24 of 24 others"]
     assert [(t.before, t.after) for t in green.tests[:1]] == [("error", "passed")]
-    assert green.facts[0] == "Locked files identical to those of RED: 1 of 1."
+    assert green.facts[0].startswith("Locked files") and green.facts[0].endswith(": 1 of 1.")
     assert [file.path for file in green.diff] == ["src/shop/checkout.py", "src/shop/points.py"]
     assert (refactor.outcome, refactor.sha) == ("nothing worth changing", "")
 

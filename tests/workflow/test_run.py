@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from prd2pr.domain.records import NO_TESTS_REQUIRED
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, designed, say, submit, use, write
 
 ALL_PHASES = [
@@ -143,5 +144,5 @@ def test_docs_story_passes_without_red_with_a_note(world):
     done = world.run("--story", "calc-1")
     assert done.status == 0, done.out + done.err
     assert world.phases() == ["plan(calc)", "design(calc-1)", "green(calc-1)", "integrated(calc-1)"]
-    assert "no tests asked for" in world.git("log", "-1", "--format=%B", world.branch)
+    assert NO_TESTS_REQUIRED in world.git("log", "-1", "--format=%B", world.branch)
     assert world.verify().status == 0

@@ -47,6 +47,11 @@ SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")
 
 # Kinds that pass without RED, which is shown: there is nothing that a unit test could prove.
 UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
+NO_TESTS_REQUIRED = "no tests asked for"  # stored in the notes of such stories: it must not change
+
+
+def format_untested_note(kind: str) -> str:
+    return f"kind {kind}: {NO_TESTS_REQUIRED}"
 
 
 class Criterion(Record):

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from prd2pr.domain.records import UNTESTED_KINDS, Cycle, HiddenExamples, PlannedSymbol, Story, StoryKind
+from prd2pr.domain.records import (
+    UNTESTED_KINDS,
+    Cycle,
+    HiddenExamples,
+    PlannedSymbol,
+    Story,
+    StoryKind,
+    format_untested_note,
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class StoryContext:
     def from_cycle(
         cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False
     ) -> StoryContext:
-        untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
+        untested = format_untested_note(story.kind) if story.kind in UNTESTED_KINDS else ""
         return cls(
             story=story.id,
             prd=prd,

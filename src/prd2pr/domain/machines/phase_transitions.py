@@ -28,6 +28,7 @@ from prd2pr.domain.records import (
     StoryStatus,
     TestFile,
     TestFileStatus,
+    format_untested_note,
 )
 
 
@@ -88,7 +89,7 @@ def compute_next_state(cycle: Cycle, passed: PassedPhase) -> CycleState:
     phase = passed.step.phase
     after: CycleState | CommandRefusal = pass_phase(cycle.state, phase, passed.verdict)
     if phase is Phase.DESIGN and passed.story.kind in UNTESTED_KINDS:
-        after = pass_untested(cycle.state, passed.story.kind, f"kind {passed.story.kind}: no tests asked for")
+        after = pass_untested(cycle.state, passed.story.kind, format_untested_note(passed.story.kind))
     elif phase is Phase.GREEN and passed.evidence.pre_implemented:
         after = pass_pre_implemented(cycle.state, passed.verdict)
     if isinstance(after, CommandRefusal):

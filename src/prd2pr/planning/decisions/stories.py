@@ -18,6 +18,7 @@ from prd2pr.domain.records import (
     ProjectState,
     Status,
     Story,
+    format_untested_note,
 )
 from prd2pr.planning.decisions.records import (
     DecisionOutcome,
@@ -110,7 +111,7 @@ def skip_phase(found: BranchRecords, decision: Decision) -> Effect:
     after: CycleState | CommandRefusal | None = apply_cycle_command(cycle.state, decision.command)
     story = found.find_story(cycle.story)
     if cycle.state is CycleState.DESIGN and story is not None and story.kind in UNTESTED_KINDS:
-        after = pass_untested(cycle.state, story.kind, f"kind {story.kind}: no tests asked for")
+        after = pass_untested(cycle.state, story.kind, format_untested_note(story.kind))
     if isinstance(after, CommandRefusal):
         return after
     note = REFACTORING_SKIPPED if cycle.state is CycleState.REFACTOR else DESIGN_SKIPPED

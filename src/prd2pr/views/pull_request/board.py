@@ -6,6 +6,7 @@ from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import (
     DESIGN_SKIPPED,
+    NO_TESTS_REQUIRED,
     NOTHING_TO_REFACTOR,
     PLAIN_BY_MEASURE,
     REFACTORING_DROPPED,
@@ -122,7 +123,7 @@ def build_omitted_cell(facts: PrdFacts, story: Story, phase: Phase) -> Cell:
     if phase not in list_skipped_phases(facts, story) or cycle is None:
         return Cell()
     if story.kind in UNTESTED_KINDS:
-        return Cell("no tests asked for" if phase is Phase.RED else "")
+        return Cell(NO_TESTS_REQUIRED if phase is Phase.RED else "")
     return Cell("already built" if phase is Phase.RED else "nothing to do")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prd2pr.domain.machines.story_machine import GATED
-from prd2pr.domain.records import UNTESTED_KINDS, Step
+from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Step
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.verification.commit_check import BASE_HOLDS, JOINED
 from prd2pr.views.pull_request.facts import PrdFacts, StepKey, html_anchor
@@ -45,7 +45,7 @@ def build_step_commit_row(facts: PrdFacts, key: StepKey, commit: CommitFacts) ->
     if step.phase not in GATED:
         return build_commit_row(commit, step.phase.value, "quiet", link)
     if facts.kind(story) in UNTESTED_KINDS:
-        return build_commit_row(commit, f"{step.phase}, no tests asked for", "quiet", link)
+        return build_commit_row(commit, f"{step.phase}, {NO_TESTS_REQUIRED}", "quiet", link)
     return build_commit_row(commit, f"{step.phase} proven", "proven", link)
 
 

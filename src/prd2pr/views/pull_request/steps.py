@@ -7,7 +7,7 @@ import base64
 from prd2pr.domain.documents import is_document
 from prd2pr.domain.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.domain.machines.story_machine import GATED
-from prd2pr.domain.records import UNTESTED_KINDS, Phase, Step, Story
+from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Phase, Step, Story
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.isolation import is_unsandboxed
 from prd2pr.domain.wording import (
@@ -135,7 +135,7 @@ def describe_step_outcome(facts: PrdFacts, story: str, step: Step) -> tuple[str,
     if step.phase is Phase.REFACTOR and (proof is None or is_unchanged(facts, story, step)):
         return "nothing worth changing", "quiet"
     if facts.kind(story) in UNTESTED_KINDS:
-        return "accepted, no tests asked for", "quiet"
+        return f"accepted, {NO_TESTS_REQUIRED}", "quiet"
     return describe_run_outcome(step.phase, proof.evidence.head_run if proof else None), "proven"
 
 

@@ -27,6 +27,7 @@ from prd2pr.domain.records import (
     HiddenExamples,
     Phase,
     Step,
+    format_untested_note,
 )
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.languages.test_runner import RunRequest
@@ -365,7 +366,7 @@ def run_integration(
     position = replace(position, judged_from="", people=())  # only tests move; nothing else is proved
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
-        note = f"kind {position.story.kind}: no tests asked for"
+        note = format_untested_note(position.story.kind)
     if asks_before_integration(session) and (reason := find_failure()):
         return Stuck(reason, by_integration=True)
     blocked = consult_before_integration(session, position)
