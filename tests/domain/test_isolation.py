@@ -20,16 +20,14 @@ def test_complete_sandbox_lacks_nothing() -> None:
 
 
 def test_namespace_user_counts_as_separate_user() -> None:
-    assert "own user" not in list_missing_protections("namespaces: no network, own user (namespace), read-only")
+    assert "own user" not in list_missing_protections(format_sandbox("namespaces", ["own user (namespace)", "limits"]))
 
 
 def test_missing_parts_are_named() -> None:
     partly = format_sandbox("namespaces", ["no network", "limits"])
-    assert list_missing_protections(partly) == ("own user", "own processes", "read-only", "call filter")
-    assert (
-        describe_missing_protections(partly)
-        == "the sandbox of the tests lacks: own user, own processes, read-only, call filter"
-    )
+    missing = list_missing_protections(partly)
+    assert missing == ("own user", "own processes", "read-only", "call filter")
+    assert describe_missing_protections(partly) == f"the sandbox of the tests lacks: {', '.join(missing)}"
 
 
 def test_no_sandbox_is_reported_as_none() -> None:

@@ -28,6 +28,7 @@ def steps(*made: Phase | str) -> tuple[Step, ...]:
 
 
 def alarms(*made: Phase | str, status: str = "in_progress", kind: str = "feature", warnings: int = 0) -> list[str]:
+    """The weight and the text of each alarm."""
     story = Story.model_validate({"id": "calc-1", "epic": "", "title": "Add", "status": status, "kind": kind})
     cycle = Cycle(story="calc-1", steps=steps(*made))
     found = find_alarms([story], {"calc-1": cycle}.get, lambda *_: warnings)
@@ -45,18 +46,18 @@ def test_ordinary_work_raises_no_alarm() -> None:
 
 
 def test_repeated_spending_without_progress_is_a_loop() -> None:
-    assert alarms(Phase.DESIGN, LOST, LOST, LOST) == ["critical: spent without a step: 3 times in its last 4 steps"]
+    assert alarms(Phase.DESIGN, LOST, LOST, LOST) == [f"critical: {SPENT_NOTE}: 3 times in its last 4 steps"]
     ten = [Phase.DESIGN, Phase.RED, *(f"blocked: {n}" for n in range(5))]
-    assert alarms(LOST, *ten, LOST, LOST) == ["critical: spent without a step: 3 times in its last 10 steps"]
+    (found,) = alarms(LOST, *ten, LOST, LOST)
+    assert found.startswith(f"critical: {SPENT_NOTE}: 3 times") and found.endswith(" 10 steps")
     assert alarms(LOST, *ten, "blocked: 5", LOST, LOST) == [], "the first is the eleventh"
 
 
 def test_the_same_phase_three_times_is_a_loop() -> None:
     undone = (Phase.GREEN, "/tdd undo calc-1 by ann")
     assert alarms(Phase.DESIGN, Phase.RED, *undone, *undone) == []
-    assert alarms(Phase.DESIGN, Phase.RED, *undone, *undone, Phase.GREEN) == [
-        "critical: green was done: 3 times in its last 5 steps"
-    ]
+    (found,) = alarms(Phase.DESIGN, Phase.RED, *undone, *undone, Phase.GREEN)
+    assert found.startswith("critical: green was done: 3 times") and found.endswith(" 5 steps")
 
 
 @pytest.mark.parametrize("word", ["/tdd retry calc-1 by ann", "tried again by Ada", "the work of Ada is refused"])
