@@ -118,9 +118,8 @@ def test_a_test_of_remaining_code_must_not_be_removed() -> None:
     assert objections(tests=both) == (
         "tests/test_points.py::test_redeem is also about `shop.points.earn`, which was not removed",
     )
-    assert objections(tests_now=None) == (
-        "tests/test_points.py::test_earn is also about `shop.points.earn`, which was not removed",
-    )
+    (objection,) = objections(tests_now=None)
+    assert "test_points.py::test_earn " in objection and "`shop.points.earn`" in objection
 
 
 def test_remaining_code_used_by_a_fixture_counts() -> None:
@@ -128,7 +127,7 @@ def test_remaining_code_used_by_a_fixture_counts() -> None:
         "import pytest\n\n\n@pytest.fixture\ndef points():\n    return earn(20)\n"
         "\n\ndef test_redeem(points):\n    assert redeem(points) == 6\n"
     )
-    assert any("is also about `shop.points.earn`" in each for each in objections(tests=through, tests_now=ONE))
+    assert any("also about `shop.points.earn`" in each for each in objections(tests=through, tests_now=ONE))
 
 
 def test_an_unrelated_test_must_not_be_removed() -> None:
@@ -139,8 +138,8 @@ def test_an_unrelated_test_must_not_be_removed() -> None:
 def test_other_changes_are_objections() -> None:
     changed = EARN.replace("// 10", "// 9")
     assert objections(source_now=changed)[0] == "src/shop/points.py has other changes than removed definitions"
-    assert objections(tests_now=ONE + TEST_EARN.replace("== 1", "== 0"))[0] == (
-        "tests/test_points.py has other changes than removed definitions"
+    assert objections(tests_now=ONE + TEST_EARN.replace("== 1", "== 0"))[0].startswith(
+        "tests/test_points.py has other "
     )
 
 
