@@ -326,15 +326,14 @@ def test_hints_beyond_the_call_limit_are_reported_missing(tmp_path: Path, monkey
     monkeypatch.setattr(passes, "max_model_calls", lambda _: 4)
     hard = answer({"tasks": [task("s1", "FR-3", complexity=4), task("s2", "FR-4")]})
     harness = PlanningHarness(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": hard})
-    assert harness.plan().assumptions == (
-        "No hints for «Thing FR-3 is done»: the plan's limit of 4 model calls was reached.",
-    )
+    (assumption,) = harness.plan().assumptions
+    assert assumption.startswith("No hints for «Thing FR-3 is done»: ") and " 4 model calls " in assumption
 
 
 def test_model_that_never_groups_is_given_up_within_the_call_limit(tmp_path: Path) -> None:
     harness = PlanningHarness(tmp_path)
     harness.model.otherwise = harness.strong.otherwise = lambda _: says("certainly!")
-    with pytest.raises(ModelRefused, match="as decomposer_cycles, gave no usable answer"):
+    with pytest.raises(ModelRefused, match=r"as decomposer_cycles, .*: Invalid JSON"):
         harness.plan()
     assert len(harness.calls()) == 4
 

@@ -370,17 +370,18 @@ def test_stories_to_be_dropped_are_not_counted_as_to_be_built(
 
 
 def test_earlier_approval_is_mentioned_only_where_there_was_one() -> None:
-    def told(prd: Prd, *given: tuple[str, ...]) -> str:
+    def told(prd: Prd, *given: tuple[str, ...]) -> tuple[str, str]:
         approvals = tuple(approval.create_approval(OLD, PLAN, stories, by="ana", at="", head="h") for stories in given)
         status = Status(state=ProjectState.BACKLOG_READY, approvals=approvals)
-        return describe_approval_wait(
+        waiting, _, why = describe_approval_wait(
             ActionContext(BranchRecords(prd, status, with_status(PLAN, **{"1": "done"}), lambda _: None), "story")
-        ).reason
+        ).reason.partition(": ")
+        return waiting.partition(" ")[0], why
 
     changed = OLD.model_copy(update={"blob": "another"})
-    before = ": they changed after the last approval"
-    assert told(OLD, ("calc-1",)) == "2 stories wait for approval"
-    assert told(OLD, ("calc-1",), ("calc-2",)) == "1 story waits for approval"
-    assert told(changed, ("calc-1",)) == "2 stories wait for approval", "what is built does not wait"
-    assert told(changed, ("calc-2",)) == f"2 stories wait for approval{before}"
-    assert told(changed, ()) == f"2 stories wait for approval{before}"
+    before = "they changed after the last approval"
+    assert told(OLD, ("calc-1",)) == ("2", "")
+    assert told(OLD, ("calc-1",), ("calc-2",)) == ("1", "")
+    assert told(changed, ("calc-1",)) == ("2", ""), "what is built does not wait"
+    assert told(changed, ("calc-2",)) == ("2", before)
+    assert told(changed, ()) == ("2", before)
