@@ -205,9 +205,8 @@ def run_stack(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
 def test_endless_results_are_not_read(stack: Stack, noise: str, tmp_path: Path) -> None:
     begun = time.monotonic()
     report = run_stack(tmp_path, stack, {"tests/a.sh": noise})
-    assert report.problems == (
-        "the run of tests/a.sh produced more than 32 MB of results and was stopped: reduce the output of its tests",
-    )
+    (problem,) = report.problems
+    assert "tests/a.sh produced more than 32 MB" in problem and problem.endswith("reduce the output of its tests")
     assert time.monotonic() - begun < 60
 
 

@@ -126,7 +126,7 @@ def parse_runs(*runs: tuple[str, int, str]) -> ProgramResults:
         ([(FAILED, 101, "first")], ""),
         ([(FAILED, 0, "first")], "status 0"),
         ([(OK, 0, "first"), (OK, 101, "again")], "status 101"),
-        ([(OK, 0, "first"), ("", 0, "again")], "without a result for old"),
+        ([(OK, 0, "first"), ("", 0, "again")], "result for old"),
         ([(FORGED + FAILED, 101, "first")], "old more than once"),
         ([(OK.rpartition("{")[0], 0, "first")], "status 0"),
         ([("", 0, "first")], "status 0"),

@@ -63,7 +63,7 @@ GOOD = {"c_1__a": ["One holds.", "Two holds."], "c_1__b": ["Three holds.", "Four
     ("change", "code", "words"),
     [
         ({"c_1__z": ["x holds", "y holds"]}, "PLN206", "c-1/z: this story was not requested"),
-        ({"c_1__a": ["One holds."]}, "PLN108", "1 criteria; 2 to 5 are allowed"),
+        ({"c_1__a": ["One holds."]}, "PLN108", "1 criteria; 2 to 5 "),
         ({"c_1__a": [f"{n} holds" for n in range(6)]}, "PLN108", "6 criteria"),
         ({"c_1__a": ["One", "One"]}, "PLN109", "repeated"),
         ({"c_1__a": ["One", " "]}, "PLN109", "empty"),

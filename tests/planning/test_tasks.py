@@ -34,7 +34,7 @@ def test_a_good_answer_has_no_problems() -> None:
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        (task("s1", "FR-2"), "PLN102", "`s1` is used by more than one story"),
+        (task("s1", "FR-2"), "PLN102", "`s1` is used by"),
         (task("s3", "FR-2", depends_on=["s9"]), "PLN104", "`s9`"),
         (task("s3", "FR-2", depends_on=["cycle-2"]), "PLN104", "`cycle-2`"),
         (task("s3", "FR-2", depends_on=["s3"]), "PLN105", "s3 → s3"),

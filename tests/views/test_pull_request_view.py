@@ -245,9 +245,10 @@ def test_a_finished_branch_is_ready() -> None:
 
 def test_changes_after_the_last_step_are_neither_ready_nor_passing() -> None:
     pull_view = finished().pull_view(unjudged=2)
-    assert (pull_view.state, pull_view.tone) == ("Changed after the last step", "unproven")
+    assert pull_view.tone == "unproven" and pull_view.state.startswith("Changed after ")
     labels = [figure.label for figure in pull_view.figures]
-    assert "added tests passed at the last step" in labels and not any(label.endswith("pass") for label in labels)
+    assert any(label.startswith("added tests passed ") for label in labels)
+    assert not any(label.endswith("pass") for label in labels)
     assert pull_view.next == suggest_review_of_changes(
         2, ProjectState.SPRINT_ACTIVE, local=True, head="prd2pr/loyalty", base="main"
     )

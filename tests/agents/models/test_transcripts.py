@@ -133,7 +133,7 @@ def test_missing_answer_names_the_request_the_file_and_similar_keys(tmp_path: Pa
         ('{"transcript": 2}\n', 1, "version 1"),
         ('{"key": "a", "content": "x"}\n', 1, "version 1"),
         (HEADER + "{oops\n" + '{"key": "a", "content": "x"}\n', 2, "not JSON"),
-        (HEADER + "[1]\n", 2, "not a JSON object"),
+        (HEADER + "[1]\n", 2, "JSON object"),
         (HEADER + '{"content": "x"}\n', 2, "key"),
         (HEADER + '\n{"key": "a"}\n', 3, "content"),
         (HEADER + '{"key": "a", "content": [{"type": "image"}]}\n', 2, "block 1"),
