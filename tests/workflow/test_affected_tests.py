@@ -72,9 +72,9 @@ def test_builder_runs_affected_tests_and_the_gate_runs_all(tmp_path: Path) -> No
         proof = session.store.load(session.target.branch).proof("calc-1", 3, Phase.GREEN)
     model.assert_all_said()
     unknown, own, reaching = (answers(request)[-1] for request in model.requests[4:7])
-    assert "All tests were run: it was not known yet which tests a change reaches." in unknown
-    assert f"1 of 4 test files were run: {STORY_TEST} (the story's)." in own
-    assert "2 of 4 test files were run" in reaching
+    assert "it was not known yet which tests a change reaches." in unknown
+    assert "1 of 4 test files" in own and f": {STORY_TEST} (the story's)." in own
+    assert "2 of 4 test files" in reaching
     assert f"tests/test_texts.py (reaches {TEXTS})" in reaching
     assert proof is not None and proof.evidence.head_run is not None
     assert proof.evidence.head_run.collected == 5, "the gate leaves nothing out"

@@ -12,6 +12,8 @@ import pytest
 from branch_stage import Stage, stage_of
 from prd2pr.agents.models.base import Reply, Request
 from prd2pr.domain.breakers.circuits import list_open_circuits
+from prd2pr.domain.costs.budget import SPENT_NOTE
+from prd2pr.domain.evidence import Finding
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.errors import CannotJudge, HubUnreachable, ModelProblem, ModelRefused, SpendLimit
 from prd2pr.github.messages.query_replies import OverviewReply, StoryStatusReply
@@ -159,16 +161,16 @@ def test_failures_of_an_ephemeral_run_are_recorded_on_the_branch(stage: Stage) -
         record_spending(stage.session)
         stage.session.services.journal.settle()  # the disk is gone
     assert open_ones(stage) == {"red", "replay", "system"}
-    assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step")
+    assert stage.session.git.commit_info(stage.head).subject.startswith(f"note(calc-1): {SPENT_NOTE}")
     assert stop_of(stage).outcome == "waiting"
     assert stage.wrong() == []
 
 
 def test_unusable_model_answers_block_only_their_story(stage: Stage) -> None:
-    failing(stage, ModelRefused("gave no usable answer"))
+    failing(stage, ModelRefused("nothing but noise"))
     ended = try_run(stage)
     assert isinstance(ended, RunOutcome) and ended.stop.outcome == "blocked"
-    assert "gave no usable answer (4 of 4 attempts)" in ended.stop.reason
+    assert "nothing but noise (4 of 4 attempts)" in ended.stop.reason
 
 
 @pytest.mark.parametrize(
@@ -216,11 +218,9 @@ def test_status_reports_open_breakers(stage: Stage) -> None:
     fail(stage)
     shown = stage.give("/tdd status").answer
     assert isinstance(shown, StoryStatusReply)
-    assert [line.partition(" since")[0] for line in shown.circuits] == [
-        "all work is stopped",
-        "`replay` is open after 3 failures",
-        "`red` is open after 3 failures",
-    ]
+    everything, model, phase = shown.circuits
+    assert "1 of 1 models opened" in everything
+    assert model.startswith("`replay` is open after 3 failures since ") and phase.startswith("`red` is open")
     overview = stage.give("/tdd overview").answer
     assert isinstance(overview, OverviewReply)
     assert overview.circuits == shown.circuits
@@ -238,15 +238,16 @@ def flapping(stage: Stage) -> None:
 def test_flapping_breaker_waits_for_a_person(stage: Stage) -> None:
     flapping(stage)
     later(stage, 5 * 3600)
+    assert all(circuit.by_hand for circuit in list_open_circuits(stage.state.circuits))
     stop = stop_of(stage)
-    assert "stays open until it is reset" in stop.reason
+    assert (stop.outcome, stop.next) == ("waiting", "/tdd reset")
     stage.give("/tdd reset")
     repaired(stage)
     stage.step()
     assert stage.wrong() == []
 
 
-def findings_of(stage: Stage, tree: str) -> list[str]:
+def findings_of(stage: Stage, tree: str) -> list[Finding]:
     """Findings about the last commit if it had this tree."""
     git = stage.session.git
     info = git.commit_info(stage.head)
@@ -254,7 +255,7 @@ def findings_of(stage: Stage, tree: str) -> list[str]:
     made = git.commit_info(forged)
     step = read_step(info.trailers)
     assert step is not None
-    return [each.message for each in check_records(load_claim(git, replace(made, trailers=info.trailers), step))]
+    return list(check_records(load_claim(git, replace(made, trailers=info.trailers), step)))
 
 
 def test_step_that_closes_a_flapping_breaker_is_refused(stage: Stage) -> None:
@@ -264,9 +265,13 @@ def test_step_that_closes_a_flapping_breaker_is_refused(stage: Stage) -> None:
     empty = encode_document(stage.state.circuits.model_copy(update={"circuits": ()}))
     assert findings_of(stage, git.tree(stage.head)) == []
     forged = git.edit_tree(git.tree(stage.head), {CIRCUITS: empty})
-    assert any("no person has reset it" in each for each in findings_of(stage, forged))
-    stray = git.edit_tree(git.tree(stage.head), {".orch-state/prds/calc/circuits2.json": empty})
-    assert any("may not change this state file" in each for each in findings_of(stage, stray))
+    closed = findings_of(stage, forged)
+    assert {(each.code, each.path) for each in closed} == {("VER106", CIRCUITS)}
+    assert all("no person has reset it" in each.message for each in closed)
+    path = ".orch-state/prds/calc/circuits2.json"
+    (stray,) = findings_of(stage, git.edit_tree(git.tree(stage.head), {path: empty}))
+    assert (stray.code, stray.path) == ("VER106", path)
+    assert stray.message.startswith("this decision may not change")
 
 
 def test_reset_closes_only_the_chosen_breakers(stage: Stage) -> None:
@@ -276,7 +281,7 @@ def test_reset_closes_only_the_chosen_breakers(stage: Stage) -> None:
     assert findings_of(stage, git.tree(stage.head)) == []
     empty = encode_document(stage.state.circuits.model_copy(update={"circuits": ()}))
     forged = git.edit_tree(git.tree(stage.head), {CIRCUITS: empty})
-    assert any("does not follow from the decision" in each for each in findings_of(stage, forged))
+    assert [(each.code, each.path) for each in findings_of(stage, forged)] == [("VER106", CIRCUITS)]
 
 
 @pytest.mark.slow
@@ -292,7 +297,7 @@ def test_reset_at_a_terminal(tmp_path) -> None:
     assert world.next().status == 0
     for _ in range(3):
         assert "ended with status 1" in broken()
-    assert "all work is stopped since" in broken()
+    assert "1 of 1 models opened" in broken()
     status = world.program("status")
     assert "breaker: `command` is open after 3 failures since" in status.out
     assert "Next: prd2pr reset prds/calc.md" in status.out
@@ -309,7 +314,7 @@ def test_before_the_plan_failures_are_only_in_the_journal(tmp_path) -> None:
     for _ in range(3):
         assert world.program("run", "prds/calc.md", "--model", "command:false").status == 1
     stopped = world.program("run", "prds/calc.md", "--model", "command:false")
-    assert "all work is stopped" in stopped.out
+    assert "1 of 1 models opened" in stopped.out
     assert "prd2pr reset prds/calc.md" in stopped.out
     assert world.program("reset", "prds/calc.md").status == 0
     assert world.next().status == 0

@@ -9,10 +9,11 @@ import pytest
 from branch_stage import Stage, stage_of
 from branch_work import push
 from prd2pr.domain.records import ProjectState, Story
+from prd2pr.planning.decisions.regressions import REGRESSED
 from prd2pr.planning.regression_rules import STORIES_PER_TURN, select_turn
 from prd2pr.verification.run_cache import CachedRunner
 from prd2pr.workflow.next_action import find_next_step
-from prd2pr.workflow.regression_check import check_regressions
+from prd2pr.workflow.regression_check import BY_HAND, check_regressions
 from prd2pr.workflow.run import load_position, run_prd
 from world import GREEN_ADD, World, designed, submit, write
 
@@ -97,7 +98,7 @@ def test_regression_by_people_becomes_a_bug_story_that_comes_first(stage: Stage)
     ]
     assert bug.id in stage.state.sprint("s1").stories
     subject = stage.session.git.commit_info(stage.head).subject
-    assert subject.startswith("note(plan): a finished story fails by prd2pr: calc-1 was proved")
+    assert subject.startswith(f"note(plan): {REGRESSED} by prd2pr: calc-1 was proved")
     assert stage.wrong(since=stage.heads["broken"]) == []
 
 
@@ -142,9 +143,9 @@ def test_ineffective_fix_requires_a_person(stage: Stage) -> None:
         driven = run_prd(again.session)
         add_fix_answers(stage.world)
         assert driven.stop.outcome == "waiting", driven.stop
-        assert driven.stop.reason.endswith("was meant to fix it. Fix or revert it in a commit of your own")
+        assert driven.stop.reason.endswith(f"a story was meant to fix it. {BY_HAND}")
         told = find_next_step(again.session, again.state).sentence
-        assert told.startswith("calc-1 was proved but no longer passes"), "the status says so too"
+        assert told.startswith("calc-1 was proved") and told.endswith(f"{BY_HAND}."), "the status says so too"
         assert order(again) == ["calc-1", "calc-3", "calc-2"]
         assert "calc-2" not in again.state.started_stories
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_overfitted_code_is_refused_without_revealing_the_example(world: World, 
     assert len(builder) == 2
     assert not any(word in told for told in builder for word in WORDS)
     assert "which you are not shown" in builder[0]
-    assert "GRN308 error: a hidden example fails: criterion calc-1.c1" in builder[1]
+    assert re.search(r"GRN308 error: .*: criterion calc-1\.c1", builder[1])
     (refused,) = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))["refused"]
     assert "GRN308" in refused["codes"]
 

@@ -180,7 +180,7 @@ def test_memory_shown_to_a_role_is_capped(tmp_path: Path) -> None:
 def test_approach_that_failed_twice_is_rejected(tmp_path: Path) -> None:
     repeated = [{"id": each.id, "same_approach": True} for each in FAILURES]
     session, _ = session_with(tmp_path, "full", structured({**WHY, "failures": repeated}))
-    with session.git, pytest.raises(PrdRejected, match="the same approach has failed twice or more"):
+    with session.git, pytest.raises(PrdRejected, match="; ".join(each.id for each in FAILURES)):
         run_prd(session)
 
 

@@ -48,7 +48,7 @@ def test_run_budget_covers_all_workers(tmp_path: Path) -> None:
     model = f"replay:{with_usage(world, 1000)}"
     done = world.program("run", "prds/calc.md", "--model", model, "--workers", "2")
     assert done.status == 1, done.out
-    assert "the budget of this run is used up" in done.err
+    assert "tokens_per_run" in done.err
     assert "4.0k tokens of 3.5k tokens" in done.err, done.err
     assert len(story_branches(world)) == 2, "what was begun stays, each story on its branch"
     assert recorded_calls(world, world.branch, *story_branches(world)) <= 4
@@ -196,7 +196,7 @@ def test_single_worker_keeps_the_prd_budget_and_reports_the_cost(tmp_path: Path)
     world.commit("a limit")
     done = world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--json")
     assert done.status == 1, done.out
-    assert "the budget of this PRD is used up" in done.err, done.err
+    assert "tokens_per_prd" in done.err, done.err
     assert recorded_calls(world, world.branch, *story_branches(world)) <= 7
     world.write({".prd2pr.yml": ""})
     world.commit("no limit")
@@ -272,7 +272,7 @@ def test_merge_that_breaks_a_test_is_dropped_whatever_the_review(tmp_path: Path,
     world = fully_judged(tmp_path, met=met)
     world.answers |= breaking_answers()
     done = world.run("--workers", "2")
-    assert "calc-2 cannot be joined with the stories integrated since: tests fail after joining" in done.out
+    assert "calc-2 cannot be joined with the stories integrated since: tests fail " in done.out
     assert "all proved" in world.verify(world.branch).out
     assert world.show("src/calc/signs.py") == STEP.strip()
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))

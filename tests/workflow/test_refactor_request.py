@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from prd2pr.domain.records import NOTHING_TO_REFACTOR, PLAIN_BY_MEASURE
 from world import World, write
 
 BRANCHING = (
@@ -43,7 +44,7 @@ def test_complex_code_gets_a_refactoring_call(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", BRANCHING)
     run_story(world)
     assert asked_of(world) == ["refactorer"]
-    assert integrated_note(world) == "refactor: nothing worth changing"
+    assert integrated_note(world) == NOTHING_TO_REFACTOR
 
 
 @pytest.mark.slow
@@ -64,4 +65,4 @@ def test_other_clone_knows_the_code_before_the_story(world: World) -> None:
     world.git("fetch", "-q", "origin", f"{world.branch}:{world.branch}")
     done = world.next()
     assert done.status == 0, done.out + done.err
-    assert integrated_note(world) == "refactor: nothing worth changing by measure"
+    assert integrated_note(world) == PLAIN_BY_MEASURE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ def test_role_continuing_human_code_sees_the_test_results(world: World) -> None:
     told = text_after(world, {"src/calc/sums.py": WRONG_ADD}, answers()[3])
     assert "cannot import" not in told, "that was so before the person's commit"
     assert told.count("assert 3 == -3") == 1
-    assert "GRN302 error: failed [1 test, see the test run]" in told
+    assert "GRN302 error: failed [1 test, " in told
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_role_continuing_human_tests_sees_the_refused_ones(world: World) -> None
     directory = "tests/tdd/calc-1"
     tests = {f"{directory}/test_calc_1_add.py": RED_ADD, f"{directory}/test_calc_1_signs.py": weak}
     told = text_after(world, tests, write(f"{directory}/test_calc_1_signs.py", RED_ADD))
-    assert f"RED104 error: passes before any implementation [{directory}/test_calc_1_signs.py::test_negates]" in told
+    assert re.search(rf"RED104 error: .* \[{directory}/test_calc_1_signs\.py::test_negates\]", told)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from branch_stage import Stage, stage_of
+from prd2pr.domain.costs.budget import SPENT_NOTE
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.workflow.phases.attempts import load_earlier_attempts
@@ -94,7 +95,7 @@ def test_costs_of_plans_and_unstarted_stories_belong_to_the_prd(stage: Stage, wh
     before = sum_prd_spend(stage.state).usd
     pay(stage, who)
     record_spending(stage.session)
-    assert stage.session.git.commit_info(stage.head).subject.startswith("note(plan): spent without a step")
+    assert stage.session.git.commit_info(stage.head).subject.startswith(f"note(plan): {SPENT_NOTE}")
     assert sum_prd_spend(stage.state).usd == before + 0.25
     assert "calc-2" not in stage.state.started_stories
     assert stage.wrong() == []
