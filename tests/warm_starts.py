@@ -2,8 +2,8 @@
 
 As after a normal start, it has its own arguments, environment, directory and streams, and exits by itself. A fork
 cannot change what an interpreter reads at start-up: `can_serve` reports that, and the caller starts a new process.
-Results of honest test runs are cached by tree for the whole session, below the product's own cache: a tree is tested
-once, not in each of the many worlds that start with it.
+Results of honest test runs are kept for the whole session (`kept_runs`): the same code is tested once, not in each of
+the many worlds that start with it.
 
 Its `/proc/PID/environ` and command line are the server's. Kill tests, the entry point and everything run by act use
 real starts and real runs, and so does anything that a test starts `cold`.
