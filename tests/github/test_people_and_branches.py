@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.github.on_issues import set_state
+from prd2pr.workflow.sprint_start import WAITS_FOR_APPROVAL
 from world import PRD, say
 
 START = ["plan(calc)", "note(plan)", "note(plan)"]
@@ -131,7 +132,7 @@ def test_a_merged_prd_is_finished_and_a_changed_prd_says_what_to_do(started):
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert started.subjects()[-2:] == [
         "plan(calc): the PRD changed: 1 new, 2 kept",
-        "note(plan): stories wait for approval by prd2pr",
+        f"note(plan): {WAITS_FOR_APPROVAL} by prd2pr",
     ]
     assert tracking.state == "open"
     assert [row.state for row in started.pulls()] == ["closed", "open"]

@@ -127,7 +127,7 @@ def test_files_that_the_token_may_not_write(new):
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"PRD2PR_MAX_MINUTES": "soon"}, "is not a valid number of minutes"),
+        ({"PRD2PR_MAX_MINUTES": "soon"}, "number of minutes"),
         ({"GITHUB_TOKEN": ""}, "Set GITHUB_TOKEN"),
         ({"GITHUB_TOKEN": "ghs_wrong"}, "does not accept the token"),
         ({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub"),

@@ -169,7 +169,7 @@ def test_work_of_another_active_run_is_left_to_it(new):
     world.repo.at_work.add(4711)
     world.repo.jobs[4711] = ["Work", "Story calc-1", "Story calc-2"]
     run = run_wave(world)
-    assert run.stories == [] and "another run is working on calc-1, calc-2" in run.planned.out
+    assert run.stories == [] and "working on calc-1, calc-2" in run.planned.out
     world.repo.jobs[4711] = ["Story calc-1"]
     assert run_wave(world, world.dispatch(prd="calc")).stories == ["calc-2"]
 

@@ -18,7 +18,7 @@ from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply
 from prd2pr.state.cursors import get_cursor
 from prd2pr.workflow.commits.decisions import apply_decision
 from prd2pr.workflow.run import run_prd
-from prd2pr.workflow.sprint_start import is_carried_out_elsewhere
+from prd2pr.workflow.sprint_start import WAITS_FOR_APPROVAL, is_carried_out_elsewhere
 from world import World, say
 from world_session import session_of
 
@@ -81,7 +81,7 @@ def test_only_approved_stories_are_worked_on(stage: Stage) -> None:
     driven = run_prd(stage.session)
     assert (driven.steps, driven.stop.outcome) == (4, "waiting")
     assert stage.state.status.state is ProjectState.BACKLOG_READY
-    assert stage.state.status.transitions[-1].command == "stories wait for approval"
+    assert stage.state.status.transitions[-1].command == WAITS_FOR_APPROVAL
     assert stage.state.sprint("s1").status == "completed"
     assert run_prd(stage.session).steps == 0
     stage.give("/approve")
