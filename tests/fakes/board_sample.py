@@ -11,13 +11,11 @@ from prd2pr.domain.breakers.records import Circuit, Circuits
 from prd2pr.domain.records import Backlog, Criterion, Cycle, CycleState, RoleSpend, RunRecord, Sprint, Story
 from prd2pr.server.board_reader import BoardBackedReader, RepoBoards
 from prd2pr.server.reader import RepoFilter
-from prd2pr.views.board.models import (
-    PrdBoard,
-    StoryView,
-)
+from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.board.stories import build_story_view
+from prd2pr.views.models import StoryView
 from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.models import PlanningCost, SpendLimits
 
@@ -26,10 +24,10 @@ SONNET = "anthropic:claude-sonnet-5-5"
 
 
 def source_of(branch: Branch, repo: str = "acme/shop", **changes: Any) -> PrdSource:
-    facts = PrdFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+    name, roles = changes.pop("branch", f"prd2pr/{branch.prd.id}"), changes.pop("roles", ())
+    records = (branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+    facts = PrdFacts(*records, repo=repo, branch=name, roles=roles)
     fields: dict[str, Any] = {
-        "repo": repo,
-        "branch": f"prd2pr/{branch.prd.id}",
         "head": "c0ffee" * 6 + "c0ff",
         "base": "main",
         "facts": facts,
@@ -156,14 +154,15 @@ class StillReading(BoardBackedReader):
         self.show(*sources)
 
     def show(self, *sources: PrdSource) -> None:
-        boards = {(each.repo, each.facts.prd.id): (each, build_prd_board(each)) for each in sources}
+        boards = {(each.facts.repo, each.facts.prd.id): (each, build_prd_board(each)) for each in sources}
         with self._lock:
             self._kept = boards
 
     def story(self, repo: str, key: str) -> StoryView | None:
         with self._lock:
             sources = [source for (name, _), (source, _) in self._kept.items() if name == repo]
-        return next((found for source in sources if (found := build_story_view(source, key))), None)
+        facts = next((source.facts for source in sources if key in source.facts.stories), None)
+        return build_story_view(facts, facts.stories[key]) if facts else None
 
     def _read(self, repos: RepoFilter) -> tuple[RepoBoards, ...]:
         found: dict[str, list[PrdBoard]] = {}

@@ -79,9 +79,9 @@ from prd2pr.github.publish.proof import mark_refuted
 from prd2pr.proof.attestation import StatementCheck
 from prd2pr.verification.commit_check import BranchRefutation, UnprovedCommit
 from prd2pr.verification.findings import FINDINGS
-from prd2pr.views.burndown import BurndownPoint
+from prd2pr.views.models import BurndownPoint, NextStep
 from prd2pr.views.plan import PlanDiff, build_plan_view
-from prd2pr.views.pull_request.models import NextStep, PullRequestView, SpendLimits
+from prd2pr.views.pull_request.models import PullRequestView, SpendLimits
 
 GO_ON = NextStep("`loyalty-4` is waiting for its code. For one phase:", "/tdd next")
 LOCKED = Finding(

@@ -39,6 +39,7 @@ from prd2pr.domain.records import (
     Story,
     TestFile,
 )
+from prd2pr.views.models import RefusedWriteView
 from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import (
     BranchChanges,
@@ -46,7 +47,6 @@ from prd2pr.views.pull_request.page import (
     ModelUsage,
     PlanningCost,
     PullRequestView,
-    RefusedWriteView,
     SpendLimits,
     assemble_pull_request_view,
 )

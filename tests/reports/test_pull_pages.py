@@ -17,7 +17,8 @@ from markdown_it import MarkdownIt
 from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sha
 from prd2pr.domain.records import ProjectState, Status
 from prd2pr.reports.rendering import OPTIONAL_PARTS, render_body, render_page
-from prd2pr.views.pull_request.page import ChangedDoc, NextStep, PullRequestView
+from prd2pr.views.models import NextStep
+from prd2pr.views.pull_request.page import ChangedDoc, PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,9 +8,8 @@ import pytest
 from api_server import ApiServer, api_server, until
 from state_repo import StateRepo
 
-from prd2pr.client import Unreachable
-from prd2pr.client.models import Project, Spend
-from prd2pr.server.federation import Federation, make_remote_project_view
+from prd2pr.client import Project, Unreachable
+from prd2pr.server.federation import Federation, sanitize_remote_project
 from prd2pr.server.settings import SourceSetting
 
 
@@ -50,7 +49,7 @@ def test_an_aggregator_shows_all_and_marks_what_is_down_as_stale(team, tmp_path,
 
 
 def project(repo: str = "a/b", server: str = "") -> Project:
-    return Project(repo=repo, server=server, stories=0, proven=0, counts=(), spend=Spend(), updated_at="")
+    return Project(repo=repo, server=server)
 
 
 def test_the_last_answer_stays_with_its_age():
@@ -71,12 +70,12 @@ def test_the_last_answer_stays_with_its_age():
     federation.poll_source(source)
     (old,) = federation.projects()
     assert (old.repo, old.server, old.stale, old.age_seconds) == ("a/b", "x", True, 125.0)
-    assert "x does not answer" in make_remote_project_view(old).problems[0]
+    assert "x does not answer" in sanitize_remote_project(old).problems[0]
     federation.poll_source(source)
     assert [(each.repo, each.stale) for each in federation.projects()] == [("a/c", False)]
 
 
 def test_data_of_another_server_is_sanitized():
     hostile = project("a/b\u202e\x1b[31m", "x").model_copy(update={"problems": ("\x00" + "y" * 9000,)})
-    made = make_remote_project_view(hostile)
+    made = sanitize_remote_project(hostile)
     assert "\x1b" not in made.repo and len(made.problems[0]) <= 500

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from prd2pr.server.api.metrics import MetricsMiddleware, MetricsRegistry
-from prd2pr.views.board.models import CircuitView, Column, ColumnCount, ProjectView
+from prd2pr.views.models import CircuitView, Column, ColumnCount, ProjectView
 
 HOSTILE = 10_000
 
@@ -29,10 +29,12 @@ class HostileReader:
         self.names = [f"{hostile_name(chance)}/{hostile_name(chance)}" for _ in range(HOSTILE)]
 
     def projects(self, repos=None):
-        return tuple(ProjectView(name, (), (name,)) for name in self.names)
+        return tuple(ProjectView(repo=name, problems=(name,)) for name in self.names)
 
     def circuits(self, repos=None):
-        return tuple(CircuitView(name, name, name, "worker", "open", why=name) for name in self.names)
+        return tuple(
+            CircuitView(repo=name, prd=name, name=name, level="worker", state="open", why=name) for name in self.names
+        )
 
     def workers(self, repos=None):
         return ()

@@ -17,7 +17,7 @@ from prd2pr.server.projection.mirrors import resolve_mirror_path
 from prd2pr.server.projection.reader import ProjectionReader
 from prd2pr.server.projection.service import ProjectionUpdater, clear_projection
 from prd2pr.server.projection.update import ProjectionWriter
-from prd2pr.views.board.models import Column
+from prd2pr.views.models import Column
 
 AT = "2026-11-17T12:00:00Z"
 

@@ -15,17 +15,23 @@ from prd2pr.views.board.breakers import build_circuit_views, group_circuits
 from prd2pr.views.board.cards import build_cards
 from prd2pr.views.board.costs import build_cost_view
 from prd2pr.views.board.metrics import sum_metrics
-from prd2pr.views.board.models import Column, PrdBoard, StoryView, split_task_key, task_key
+from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_board_view, build_prd_board, build_run_views
+from prd2pr.views.board.source import PrdSource
 from prd2pr.views.board.stories import build_story_view
+from prd2pr.views.models import Column, NextStep, StoryView, split_task_key, task_key
 
 
 def card_of(story: str, **changes: object):  # type: ignore[no-untyped-def]
-    return next(each for each in build_cards(source_of(mixed(), **changes)) if each.id == story)
+    return next(each for each in build_cards(source_of(mixed(), **changes).facts) if each.id == story)
+
+
+def page_of(source: PrdSource, story: str) -> StoryView:
+    return build_story_view(source.facts, source.facts.stories[story])
 
 
 def test_every_story_is_in_its_column() -> None:
-    found = {each.id: each.column for each in build_cards(source_of(mixed()))}
+    found = {each.id: each.column for each in build_cards(source_of(mixed()).facts)}
     assert found == {
         "loyalty-1": Column.COMPLETE,
         "loyalty-2": Column.COMPLETE,
@@ -73,7 +79,7 @@ def test_card_states_the_reason_for_its_column(status: str, fields: dict, column
     )
     branch.backlog = branch.backlog.model_copy(update={"stories": stories})
     branch.update("loyalty-6", **fields)
-    card = next(each for each in build_cards(source_of(branch)) if each.id == "loyalty-6")
+    card = next(each for each in build_cards(source_of(branch).facts) if each.id == "loyalty-6")
     assert (card.column, card.outcome) == (column, word)
 
 
@@ -81,7 +87,8 @@ def test_numbers_match_the_pull_request() -> None:
     branch = sample()
     view, pull_view = build_prd_board(source_of(branch)).view, branch.pull_view()
     assert view.figures == pull_view.figures
-    assert (view.outcome, view.tone, view.next) == (pull_view.state, pull_view.tone, pull_view.next)
+    assert (view.outcome, view.tone) == (pull_view.state, pull_view.tone)
+    assert NextStep(view.next, view.command) == pull_view.next
     assert view.requirements == pull_view.requirements
     assert sum(each.stories for each in view.counts) == view.stories == 5
     assert view.proven == 2
@@ -89,10 +96,9 @@ def test_numbers_match_the_pull_request() -> None:
 
 def test_values_round_trip_through_json() -> None:
     source = source_of(mixed(), circuits=broken(), sprint=sprint_of(mixed()))
-    board, story = build_prd_board(source), build_story_view(source, "loyalty-2")
+    board, story = build_prd_board(source), page_of(source, "loyalty-2")
     boards, stories = TypeAdapter(PrdBoard), TypeAdapter(StoryView)
     assert boards.validate_json(boards.dump_json(board)) == board
-    assert story is not None
     assert stories.validate_json(stories.dump_json(story)) == story
 
 
@@ -104,40 +110,32 @@ def test_task_keys_round_trip() -> None:
 
 
 def test_story_page_goes_from_criterion_to_diff() -> None:
-    story = build_story_view(source_of(sample()), "loyalty-2")
-    assert story is not None
-    assert [row.criterion for row in story.criteria] == ["loyalty-2.c1", "loyalty-2.c2"]
+    story = page_of(source_of(sample()), "loyalty-2")
+    assert [row.id for row in story.criteria] == ["loyalty-2.c1", "loyalty-2.c2"]
     assert all(test.outcome == "passes" for row in story.criteria for test in row.tests)
     assert [each.id for each in story.requirements] == ["FR-2"]
-    assert [notes.step.phase for notes in story.notebook] == ["design", "red", "green", "integrated"]
-    assert story.notebook[1].step.diff[0].path == "tests/tdd/loyalty-1/test_loyalty_1_earn.py"
-    assert [finding.code for finding in story.notebook[2].step.findings] == ["GRN402"]
+    assert [step.phase for step in story.steps] == ["design", "red", "green", "integrated"]
+    assert story.steps[1].diff[0].path == "tests/tdd/loyalty-1/test_loyalty_1_earn.py"
+    assert [finding.code for finding in story.steps[2].findings] == ["GRN402"]
 
 
 def test_refused_attempts_come_before_the_accepted_step() -> None:
-    story = build_story_view(source_of(sample()), "loyalty-2")
-    assert story is not None
+    story = page_of(source_of(sample()), "loyalty-2")
     entries = layout.build_notebook(story)
-    assert [each.refusal.codes if each.refusal else each.notes.step.phase for each in entries if each] == [  # type: ignore[union-attr]
+    assert [each.refusal.codes if each.refusal else each.notes.phase for each in entries if each] == [  # type: ignore[union-attr]
         "design",
         "red",
         ("GRN201",),
         "green",
         "integrated",
     ]
-    open_one = build_story_view(source_of(sample()), "loyalty-4")
-    assert open_one is not None
+    open_one = page_of(source_of(sample()), "loyalty-4")
     assert layout.build_notebook(open_one)[-1].refusal is not None
 
 
-def test_story_outside_the_plan_has_no_page() -> None:
-    assert build_story_view(source_of(sample()), "loyalty-99") is None
-
-
 def test_waiting_story_has_a_page_without_notes() -> None:
-    story = build_story_view(source_of(sample()), "loyalty-5")
-    assert story is not None
-    assert story.notebook == ()
+    story = page_of(source_of(sample()), "loyalty-5")
+    assert story.steps == ()
     assert [row.verdict for row in story.criteria] == ["no test yet", "no test yet"]
 
 
@@ -148,14 +146,12 @@ def test_diffs_of_one_story_change_only_its_page() -> None:
     other = replace(
         source.facts.commits[key], patch="diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n old\n+more\n"
     )
-    detailed = source.with_details({key: other}, {})
-    bare, shown = build_story_view(source, "loyalty-2"), build_story_view(detailed, "loyalty-2")
-    assert bare and shown
-    assert "more" in str(shown.notebook[-1].step) and "more" not in str(bare.notebook[-1].step)
-    assert replace(shown, notebook=()) == replace(bare, notebook=())
-    facts = detailed.facts
+    facts = source.facts.with_details({key: other}, {})
+    bare, shown = page_of(source, "loyalty-2"), build_story_view(facts, facts.stories["loyalty-2"])
+    assert "more" in str(shown.steps[-1]) and "more" not in str(bare.steps[-1])
+    assert shown.model_copy(update={"steps": ()}) == bare.model_copy(update={"steps": ()})
     assert facts.progress_by_story is source.facts.progress_by_story and facts.stories is source.facts.stories
-    assert detailed.roles_by_story is source.roles_by_story
+    assert facts.roles_by_story is source.facts.roles_by_story
     assert facts.requirement_coverage(frozenset({"FR-1"})) is source.facts.requirement_coverage(frozenset({"FR-1"}))
 
 
@@ -163,8 +159,7 @@ def test_hostile_paths_of_refused_writes_are_spelt_out() -> None:
     branch = sample()
     write = RefusedWriteRecord(phase=Phase.GREEN, attempt=1, path="a\u202eb.py", code="GRN101", message="x\x1b[31my")
     branch.update("loyalty-4", refused_writes=(write,))
-    story = build_story_view(source_of(branch), "loyalty-4")
-    assert story is not None
+    story = page_of(source_of(branch), "loyalty-4")
     assert story.refused_writes[0].path == r"a\u{202e}b.py"
     assert story.refused_writes[0].message == "xy"
 
@@ -238,7 +233,7 @@ def test_human_commits_are_not_attempts() -> None:
     branch = mixed()
     pushed = RefusedAttempt(phase=Phase.GREEN, attempt=0, codes=("GRN201",), summary="by hand")
     branch.update("loyalty-4", refused=(*branch.cycles["loyalty-4"].refused, pushed))
-    card = next(each for each in build_cards(source_of(branch)) if each.id == "loyalty-4")
+    card = next(each for each in build_cards(source_of(branch).facts) if each.id == "loyalty-4")
     assert (card.attempts, card.refused) == (3, 1)
 
 

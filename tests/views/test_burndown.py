@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prd2pr.domain.records import Cycle, Phase, Sprint, Step, Story
-from prd2pr.views.burndown import MAX_POINTS, BurndownPoint, compute_burndown, format_burndown, render_burndown_chart
+from prd2pr.views.burndown import MAX_POINTS, compute_burndown, format_burndown, render_burndown_chart
+from prd2pr.views.models import BurndownPoint
 
 NAMES = ("calc-1", "calc-2", "calc-3", "calc-4")
 SPRINT = Sprint(id="s1", goal="g", stories=NAMES, status="active", started_at="2026-11-17T12:00:00Z")

@@ -38,9 +38,9 @@ from prd2pr.domain.records import (
     Status,
 )
 from prd2pr.domain.wording import format_cost
-from prd2pr.views.pull_request.models import NOT_MEASURED
 from prd2pr.views.pull_request.next_step import suggest_merge, suggest_review_of_changes
-from prd2pr.views.pull_request.page import NextStep, PullRequestView
+from prd2pr.views.models import NOT_MEASURED, NextStep
+from prd2pr.views.pull_request.page import PullRequestView
 
 
 def cells(pull_view: PullRequestView, story: str) -> list[str]:
@@ -364,7 +364,7 @@ def test_test_gets_its_cases_once_it_passes() -> None:
 
 def test_trace_follows_tests_to_their_final_path() -> None:
     row = sample().pull_view().trace[0]
-    assert (row.requirements, row.story, row.criterion, row.verdict) == (
+    assert (row.requirements, row.story, row.id, row.verdict) == (
         ("FR-1",),
         "loyalty-1",
         "loyalty-1.c1",
@@ -375,7 +375,7 @@ def test_trace_follows_tests_to_their_final_path() -> None:
 
 
 def test_the_trace_of_a_red_and_of_a_waiting_story() -> None:
-    rows = {row.criterion: row for row in sample().pull_view().trace}
+    rows = {row.id: row for row in sample().pull_view().trace}
     assert [test.outcome for test in rows["loyalty-4.c1"].tests] == ["fails as expected"]
     assert rows["loyalty-4.c1"].verdict.startswith("fails as expected,")
     assert rows["loyalty-4.c1"].commit == sha("loyalty-4", 2)
@@ -443,7 +443,7 @@ def test_evidence_of_red_and_green() -> None:
     assert [(t.before, t.after) for t in green.tests[:1]] == [("error", "passed")]
     assert green.facts[0].startswith("Locked files") and green.facts[0].endswith(": 1 of 1.")
     assert [file.path for file in green.diff] == ["src/shop/checkout.py", "src/shop/points.py"]
-    assert (refactor.outcome, refactor.sha) == ("nothing worth changing", "")
+    assert (refactor.outcome, refactor.commit) == ("nothing worth changing", "")
 
 
 def test_dishonest_run_without_sandbox_is_reported() -> None:

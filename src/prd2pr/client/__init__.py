@@ -1,6 +1,6 @@
 """A client for the server's API, blocking and asynchronous. It needs httpx and pydantic.
 
-May import no other package.
+May import `views.models`, the models that the server answers with, and the records these are made of.
 
 with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
     for task in client.tasks(column="BLOCKED"):
@@ -22,19 +22,14 @@ from prd2pr.client.errors import (
     TooMany,
     Unreachable,
 )
-from prd2pr.client.models import (
-    Asked,
-    Circuit,
-    Event,
-    Health,
-    Problem,
-    Project,
-    Run,
-    Spend,
-    Task,
-    TaskDetail,
-    Worker,
-)
+from prd2pr.client.models import Asked, Event, Health, Problem
+from prd2pr.domain.records import Spend
+from prd2pr.views.models import CircuitView as Circuit
+from prd2pr.views.models import ProjectView as Project
+from prd2pr.views.models import RunView as Run
+from prd2pr.views.models import StoryCard as Task
+from prd2pr.views.models import StoryProof as TaskDetail
+from prd2pr.views.models import WorkerView as Worker
 
 __all__ = [
     "ApiError",

@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Self, TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 from pydantic import BaseModel
 
 from prd2pr.client import protocol
-from prd2pr.client.models import (
-    Asked,
-    Circuit,
-    CircuitState,
-    Column,
-    Event,
-    Health,
-    Project,
-    Projects,
-    Run,
-    Task,
-    TaskDetail,
-    Worker,
-)
+from prd2pr.client.models import Event, Listed, Page
 from prd2pr.client.protocol import ApiCall
 from prd2pr.client.reconnect import EventSubscription
 
 M = TypeVar("M", bound=BaseModel)
+P = ParamSpec("P")
+
+
+def call_once(make: Callable[P, ApiCall[M]]) -> Callable[Concatenate[Client, P], M]:
+    @wraps(make)
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> M:
+        return self.send(make(*args, **kwargs))
+
+    return method
+
+
+def call_list(make: Callable[P, ApiCall[Listed[M]]]) -> Callable[Concatenate[Client, P], tuple[M, ...]]:
+    @wraps(make)
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> tuple[M, ...]:
+        return self.send(make(*args, **kwargs)).items
+
+    return method
+
+
+def call_pages(make: Callable[P, ApiCall[Page[M]]]) -> Callable[Concatenate[Client, P], Iterator[M]]:
+    @wraps(make)
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[M]:
+        call, cursor = make(*args, **kwargs), ""
+        while True:
+            page = self.send(call.continue_at(cursor))
+            yield from page.items
+            if page.next is None:
+                return
+            cursor = page.next
+
+    return method
 
 
 class Client:
@@ -41,13 +60,7 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.Client(
-            base_url=self.url,
-            headers=protocol.make_headers(token),
-            timeout=timeout,
-            transport=transport,
-            follow_redirects=False,
-        )
+        self._http = httpx.Client(transport=transport, **protocol.make_http_options(url, token, timeout))
         self._sleep = sleep
 
     def __enter__(self) -> Self:
@@ -62,69 +75,18 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    # --- reading ------------------------------------------------------------------------------------------------------
-
-    def health(self) -> Health:
-        return self._send(protocol.make_health_call())
-
-    def tasks(
-        self,
-        *,
-        repo: str = "",
-        prd: str = "",
-        column: Column | str = "",
-        kind: str = "",
-        text: str = "",
-        page_size: int = 100,
-    ) -> Iterator[Task]:
-        """Yield every matching task; pages are fetched as needed."""
-        query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
-        cursor: str | None = ""
-        while cursor is not None:
-            page = self._send(protocol.make_tasks_call(**query, cursor=cursor))
-            yield from page.items
-            cursor = page.next
-
-    def task(self, key: str) -> TaskDetail:
-        return self._send(protocol.make_task_call(key))
-
-    def workers(self) -> tuple[Worker, ...]:
-        return self._send(protocol.make_workers_call()).items
-
-    def circuits(self, *, repo: str = "", state: CircuitState | str = "") -> tuple[Circuit, ...]:
-        return self._send(protocol.make_circuits_call(repo, state)).items
-
-    def runs(self, *, repo: str = "", prd: str = "", page_size: int = 100) -> Iterator[Run]:
-        """Yield runs, newest first."""
-        cursor: str | None = ""
-        while cursor is not None:
-            page = self._send(protocol.make_runs_call(repo, prd, page_size, cursor))
-            yield from page.items
-            cursor = page.next
-
-    def projects(self) -> tuple[Project, ...]:
-        return self.overview().items
-
-    def overview(self) -> Projects:
-        """Return the projects and the other servers they come from."""
-        return self._send(protocol.make_projects_call())
-
-    # --- asking for a change ------------------------------------------------------------------------------------------
-
-    def retry(self, key: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._send(protocol.make_retry_call(key, why, idempotency_key))
-
-    def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._send(protocol.make_reset_call(circuit, why, idempotency_key))
-
-    def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
-        """Return orders, newest first, each with its outcome."""
-        return self._send(protocol.make_orders_call(repo, subject, most)).items
-
-    def order(self, number: str) -> Asked:
-        return self._send(protocol.make_order_call(number))
-
-    # --- events -------------------------------------------------------------------------------------------------------
+    health = call_once(protocol.make_health_call)
+    tasks = call_pages(protocol.make_tasks_call)
+    task = call_once(protocol.make_task_call)
+    workers = call_list(protocol.make_workers_call)
+    circuits = call_list(protocol.make_circuits_call)
+    runs = call_pages(protocol.make_runs_call)
+    projects = call_list(protocol.make_overview_call)
+    overview = call_once(protocol.make_overview_call)
+    retry = call_once(protocol.make_retry_call)
+    reset = call_once(protocol.make_reset_call)
+    orders = call_list(protocol.make_orders_call)
+    order = call_once(protocol.make_order_call)
 
     def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> Iterator[Event]:
         """Yield events from now on, or after the event with this id, without end.
@@ -140,28 +102,20 @@ class Client:
                         response.read()
                     subscription.handle_response(response)
                     if response.is_success:
-                        yield from subscription.parse_events(response.iter_lines())
+                        for line in response.iter_lines():
+                            yield from subscription.parse_line(line)
             except httpx.HTTPError as error:
                 subscription.handle_error(error)
             self._sleep(subscription.compute_wait())
 
-    # --- transport ----------------------------------------------------------------------------------------------------
-
-    def _send(self, call: ApiCall[M]) -> M:
-        tries = 0
+    def send(self, call: ApiCall[M]) -> M:
+        """Send a call, with retries."""
+        tries = protocol.CallTries(call, self.url)
         while True:
-            tries += 1
-            response: httpx.Response | None = None
             try:
-                response = self._http.request(
-                    call.method, call.path, params=call.query, json=call.body, headers=call.headers
-                )
+                wait = tries.handle_response(self._http.request(**call.request))
             except httpx.TransportError as error:
-                error_result = protocol.make_unreachable(self.url, error)
-            wait = protocol.compute_retry_wait(call, tries, response)
-            if wait is not None:
-                self._sleep(wait)
-            elif response is None:
-                raise error_result
-            else:
-                return protocol.parse_answer(call, response)
+                wait = tries.handle_error(error)
+            if tries.answer is not None:
+                return tries.answer
+            self._sleep(wait)

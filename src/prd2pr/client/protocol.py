@@ -1,34 +1,25 @@
-"""The requests of the API and the meaning of its answers, without I/O; shared by both clients."""
+"""The requests of the API and the meaning of its answers, without I/O; shared by both clients.
+
+A `make_*_call` function defines the parameters and the documentation of a method of both clients.
+"""
 
 from __future__ import annotations
 
 import random
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
 
 from prd2pr.client.errors import ApiError, NotUnderstood, Unreachable, make_refusal
-from prd2pr.client.models import (
-    Asked,
-    Circuit,
-    CircuitState,
-    Health,
-    Listed,
-    Page,
-    Problem,
-    Projects,
-    Run,
-    Task,
-    TaskDetail,
-    Worker,
-)
+from prd2pr.client.models import Asked, Health, Listed, Page, Problem, Projects
+from prd2pr.views.models import CircuitView, RunView, StoryCard, StoryProof, WorkerView
 
 PREFIX = "/api/v1"
 TRANSIENT_STATUSES = frozenset({429, 502, 503})  # worth a retry
@@ -38,14 +29,15 @@ FIRST_WAIT = 0.5
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 
 M = TypeVar("M", bound=BaseModel)
+A_co = TypeVar("A_co", bound=BaseModel, covariant=True)
 
 
 @dataclass(frozen=True)
-class ApiCall(Generic[M]):
-    method: str
+class ApiCall(Generic[A_co]):
     path: str
-    answer: type[M]
+    answer: type[A_co]
     query: Mapping[str, str] = field(default_factory=dict)
+    method: str = "GET"
     body: Mapping[str, str] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,70 +46,92 @@ class ApiCall(Generic[M]):
         """Whether sending it twice is safe: it only reads, or carries an idempotency key."""
         return self.method == "GET" or "Idempotency-Key" in self.headers
 
+    @property
+    def request(self) -> dict[str, Any]:
+        query = {name: value for name, value in self.query.items() if value}
+        return {
+            "method": self.method,
+            "url": f"{PREFIX}{self.path}",
+            "params": query,
+            "json": self.body,
+            "headers": self.headers,
+        }
 
-def make_headers(token: str) -> dict[str, str]:
-    return (
-        {"Authorization": f"Bearer {token}", "Accept": "application/json"} if token else {"Accept": "application/json"}
-    )
+    def continue_at(self, cursor: str) -> ApiCall[A_co]:
+        """Return the call for the page at `cursor`."""
+        return replace(self, query={**self.query, "cursor": cursor})
+
+
+def make_http_options(url: str, token: str, timeout: httpx.Timeout) -> dict[str, Any]:
+    """Return the arguments of httpx's clients. Redirects are not followed: they would get the token."""
+    headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    return {"base_url": url.rstrip("/"), "headers": headers, "timeout": timeout, "follow_redirects": False}
 
 
 # --- the calls --------------------------------------------------------------------------------------------------------
 
 
 def make_health_call() -> ApiCall[Health]:
-    return ApiCall("GET", f"{PREFIX}/health", Health)
+    """Return whether the server can work."""
+    return ApiCall("/health", Health)
 
 
-def make_tasks_call(**query: str) -> ApiCall[Page[Task]]:
-    """`repo`, `prd`, `column`, `kind`, `text`, `limit`, `cursor`."""
-    return ApiCall("GET", f"{PREFIX}/tasks", Page[Task], drop_empty(query))
+def make_tasks_call(
+    *, repo: str = "", prd: str = "", column: str = "", kind: str = "", text: str = "", page_size: int = 100
+) -> ApiCall[Page[StoryCard]]:
+    """Yield every matching task; pages are fetched as needed."""
+    query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
+    return ApiCall("/tasks", Page[StoryCard], query)
 
 
-def make_task_call(key: str) -> ApiCall[TaskDetail]:
-    return ApiCall("GET", f"{PREFIX}/tasks/{quote_key(key)}", TaskDetail)
+def make_task_call(key: str) -> ApiCall[StoryProof]:
+    """Return one task with its proofs."""
+    return ApiCall(f"/tasks/{quote_key(key)}", StoryProof)
 
 
-def make_retry_call(key: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+def make_workers_call() -> ApiCall[Listed[WorkerView]]:
+    """Return the workers."""
+    return ApiCall("/workers", Listed[WorkerView])
+
+
+def make_circuits_call(*, repo: str = "", state: str = "") -> ApiCall[Listed[CircuitView]]:
+    """Return the circuit breakers."""
+    return ApiCall("/circuits", Listed[CircuitView], {"repo": repo, "state": state})
+
+
+def make_runs_call(*, repo: str = "", prd: str = "", page_size: int = 100) -> ApiCall[Page[RunView]]:
+    """Yield runs, newest first."""
+    return ApiCall("/runs", Page[RunView], {"repo": repo, "prd": prd, "limit": str(page_size)})
+
+
+def make_overview_call() -> ApiCall[Projects]:
+    """Return the projects and the other servers they come from."""
+    return ApiCall("/projects", Projects)
+
+
+def make_retry_call(key: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
+    """Order a retry of a task's phase."""
     return make_change_call(f"/tasks/{quote_key(key)}/retry", why, idempotency_key)
 
 
-def make_workers_call() -> ApiCall[Listed[Worker]]:
-    return ApiCall("GET", f"{PREFIX}/workers", Listed[Worker])
-
-
-def make_circuits_call(repo: str, state: CircuitState | str) -> ApiCall[Listed[Circuit]]:
-    return ApiCall("GET", f"{PREFIX}/circuits", Listed[Circuit], drop_empty({"repo": repo, "state": state}))
-
-
-def make_reset_call(circuit: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+def make_reset_call(circuit: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
+    """Order the reset of a circuit breaker."""
     return make_change_call(f"/circuits/{quote_key(circuit)}/reset", why, idempotency_key)
 
 
-def make_runs_call(repo: str, prd: str, limit: int, cursor: str) -> ApiCall[Page[Run]]:
-    query = drop_empty({"repo": repo, "prd": prd, "cursor": cursor})
-    return ApiCall("GET", f"{PREFIX}/runs", Page[Run], {"limit": str(limit), **query})
-
-
-def make_orders_call(repo: str, subject: str, limit: int) -> ApiCall[Listed[Asked]]:
-    query = drop_empty({"repo": repo, "subject": subject})
-    return ApiCall("GET", f"{PREFIX}/orders", Listed[Asked], {"limit": str(limit), **query})
+def make_orders_call(*, repo: str = "", subject: str = "", most: int = 100) -> ApiCall[Listed[Asked]]:
+    """Return orders, newest first, each with its outcome."""
+    return ApiCall("/orders", Listed[Asked], {"repo": repo, "subject": subject, "limit": str(most)})
 
 
 def make_order_call(number: str) -> ApiCall[Asked]:
-    return ApiCall("GET", f"{PREFIX}/orders/{quote_key(number)}", Asked)
-
-
-def make_projects_call() -> ApiCall[Projects]:
-    return ApiCall("GET", f"{PREFIX}/projects", Projects)
+    """Return one order with its outcome."""
+    return ApiCall(f"/orders/{quote_key(number)}", Asked)
 
 
 def make_change_call(path: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
     key = idempotency_key or secrets.token_urlsafe(18)
-    return ApiCall("POST", f"{PREFIX}{path}", Asked, body={"why": why}, headers={"Idempotency-Key": key})
-
-
-def drop_empty(query: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in query.items() if value}
+    return ApiCall(path, Asked, method="POST", body={"why": why}, headers={"Idempotency-Key": key})
 
 
 def quote_key(key: str) -> str:
@@ -132,7 +146,7 @@ def parse_answer(call: ApiCall[M], response: httpx.Response) -> M:
     if not response.is_success:
         raise parse_error_response(response)
     try:
-        return call.answer.model_validate_json(response.content)
+        return call.answer.model_validate_json(response.content, extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
@@ -172,16 +186,37 @@ def parse_retry_after(response: httpx.Response) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def compute_retry_wait(call: ApiCall[M], tried: int, response: httpx.Response | None) -> float | None:
-    """Return the seconds to wait before a retry; None: do not retry. `response`: None if there was no answer."""
-    if tried >= MAX_TRIES or not call.is_repeatable:
-        return None
-    if response is None:
-        return compute_jittered_wait(tried)
-    if response.status_code not in TRANSIENT_STATUSES:
-        return None
-    value = parse_retry_after(response)
-    return compute_jittered_wait(tried) if value is None else (value if value <= MAX_WAIT else None)
+class CallTries(Generic[M]):
+    """The tries of one call. It is over once `answer` is set or an error is raised."""
+
+    def __init__(self, call: ApiCall[M], url: str) -> None:
+        self.answer: M | None = None
+        self._call, self._url, self._count = call, url, 0
+
+    def handle_response(self, response: httpx.Response) -> float:
+        """Set the answer, or return the seconds to wait before the next try."""
+        wait = self._compute_wait(response)
+        if wait is None:
+            self.answer = parse_answer(self._call, response)
+        return wait or 0.0
+
+    def handle_error(self, error: httpx.TransportError) -> float:
+        wait = self._compute_wait(None)
+        if wait is None:
+            raise make_unreachable(self._url, error) from error
+        return wait
+
+    def _compute_wait(self, response: httpx.Response | None) -> float | None:
+        """Return the seconds to wait before a retry; None: do not retry. `response`: None if there was no answer."""
+        self._count += 1
+        if self._count >= MAX_TRIES or not self._call.is_repeatable:
+            return None
+        if response is None:
+            return compute_jittered_wait(self._count)
+        if response.status_code not in TRANSIENT_STATUSES:
+            return None
+        value = parse_retry_after(response)
+        return compute_jittered_wait(self._count) if value is None else (value if value <= MAX_WAIT else None)
 
 
 def compute_jittered_wait(tried: int) -> float:

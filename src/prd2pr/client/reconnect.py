@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -47,12 +46,11 @@ class EventSubscription:
         self._failures += 1
         self._retry_after = problem.retry_after
 
-    def parse_events(self, lines: Iterator[str]) -> Iterator[Event]:
-        for line in lines:
-            event = self.parser.feed(line)
-            self._since = time.monotonic()
-            if event is not None:
-                yield event
+    def parse_line(self, line: str) -> tuple[Event, ...]:
+        """Return the event that this line completes, if any."""
+        event = self.parser.feed(line)
+        self._since = time.monotonic()
+        return (event,) if event else ()
 
     def handle_error(self, error: httpx.HTTPError) -> None:
         self._failures += 1

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from prd2pr.domain.role_record import RoleRecord
+from prd2pr.domain.role_record import RoleRecord, RoleRemark
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 
 MAX_REMARK_LENGTH = 400
 MAX_REMARKS = 100
 _NOT_FOLLOWED = ("partly", "not")
-
-
-class RoleRemark(NamedTuple):
-    who: str  # display name of the role
-    story: str  # empty: the whole PRD
-    kind: str
-    text: str
-    place: str = ""
 
 
 def collect_remarks(records: Iterable[RoleRecord]) -> tuple[RoleRemark, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -23,3 +23,11 @@ class RoleRecord(Document):
     about: str = ""
     verdict: str = ""  # derived from the answer by code
     output: dict[str, Any] = Field(default_factory=dict)
+
+
+class RoleRemark(NamedTuple):
+    who: str  # display name of the role
+    story: str  # empty: the whole PRD
+    kind: str
+    text: str
+    place: str = ""

@@ -47,7 +47,7 @@ from prd2pr.github.permissions import (
 )
 from prd2pr.github.server_commands import PendingServerCommand, ServerCommandQueue, Trigger
 from prd2pr.state.cursors import ProcessedItem, count_commands_done, find_first_unread
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
 RefusalReply = PermissionDenied | UnknownCommandReply | WrongArguments

@@ -15,7 +15,7 @@ from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.setup.onboarding import execute_on_github
 from prd2pr.prd.issue_ids import issue_prd_id, issue_prd_path
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 
 
 def handle_without_prd(

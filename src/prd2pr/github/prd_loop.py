@@ -29,7 +29,7 @@ from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
 from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
 from prd2pr.github.setup.onboarding import execute_on_github
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.planning.replan import is_prd_changed, reload_changed_prd

@@ -22,7 +22,7 @@ from prd2pr.github.unhandled_commands import answer_query, last_refusal_reason, 
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.state.branch_base import is_started_after_merge
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits import hand_edits
 from prd2pr.workflow.session import Session
 

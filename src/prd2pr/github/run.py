@@ -44,7 +44,7 @@ from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import reply_to_trigger
 from prd2pr.github.wave import Wave
 from prd2pr.prd.issue_ids import issue_prd_id
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 
 
 def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:

@@ -20,7 +20,7 @@ from prd2pr.github.messages.markers import make_order_marker
 from prd2pr.github.messages.replies import CommandReply, CommandTooOld, NotNow, is_refusal
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_in_future, is_too_old
 from prd2pr.state.server_commands import ServerCommand, is_executed
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
 

@@ -54,12 +54,21 @@ class BoardReader:
         proofs = self._proofs_of(state, cycles.values())
         commits, unclaimed_commits = read_step_commits(self.git, base, state.commit, prd)
         runs = read_runs(state)
-        return PrdSource(
+        facts = PrdFacts(
+            state.prd,
+            state.backlog,
+            state.status,
+            cycles,
+            proofs,
+            commits,
             repo=self.repo,
             branch=branch,
+            roles=tuple(load_role_records(state)),
+        )
+        return PrdSource(
             head=state.commit,
             base=state.project.base_branch or base[:10],
-            facts=PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
+            facts=facts,
             runs=runs,
             circuits=self._circuits(state),
             planning=compute_planning_cost(runs, cycles),
@@ -67,7 +76,6 @@ class BoardReader:
             unclaimed_commits=unclaimed_commits,
             unjudged=len(list_unjudged_commits(self.git, state.commit, self.rules)),
             sprint=state.sprint(state.status.sprint) if state.status.sprint else None,
-            roles=tuple(load_role_records(state)),
             mode=self.mode,
         )
 
@@ -75,14 +83,13 @@ class BoardReader:
         """Return the current circuit breakers, including those of the local journal."""
         return self._circuits(StateStore(self.git, prd).load(head))
 
-    def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
+    def with_evidence(self, facts: PrdFacts, story: str, head: str) -> PrdFacts:
         """Add the diffs and screenshots of one story."""
-        facts = source.facts
         keys = [(story, step.n) for step in facts.steps(story)]
         bare = {key: facts.commits[key] for key in keys if key in facts.commits}
         proofs = {key: facts.proofs[key] for key in keys if key in facts.proofs}
-        state = StateStore(self.git, facts.prd.id).load(source.head)
-        return source.with_details(
+        state = StateStore(self.git, facts.prd.id).load(head)
+        return facts.with_details(
             add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(state, proofs)
         )
 

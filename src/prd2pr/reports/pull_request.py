@@ -27,6 +27,7 @@ from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.state.story_records import read_runs
+from prd2pr.views.models import RefusedWriteView
 from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
@@ -36,7 +37,6 @@ from prd2pr.views.pull_request.page import (
     ModelUsage,
     PlanningCost,
     PullRequestView,
-    RefusedWriteView,
     SpendLimits,
     assemble_pull_request_view,
     select_shown_stories,
@@ -101,7 +101,7 @@ def build_pull_request_view(
     runs = read_runs(state)
     files = read_screenshots(state, proofs) if patches else {}
     return assemble_pull_request_view(
-        PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts),
+        PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts, branch=branch),
         BranchChanges(
             head=branch,
             base=state.project.base_branch or base[:10],

@@ -47,7 +47,7 @@ def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
     prd = facts.prd.id
     for row in build_trace_rows(facts):
         tests = tuple(test.id for test in row.tests)
-        yield TraceLine(prd, row.requirements, row.story, row.criterion, row.text, tests, row.commit, row.verdict)
+        yield TraceLine(prd, row.requirements, row.story, row.id, row.text, tests, row.commit, row.verdict)
     for wanted in build_requirement_rows(facts):
         if not wanted.stories:
             yield TraceLine(prd, (wanted.id,), "", "", wanted.text, (), "", wanted.verdict)

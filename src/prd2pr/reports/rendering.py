@@ -11,7 +11,8 @@ from hashlib import sha256
 
 from prd2pr.domain.wording import capitalize_first, count, format_time, split_code_spans
 from prd2pr.templating import Filters, get_environment
-from prd2pr.views.pull_request.models import BOARD_PHASES, PullRequestView
+from prd2pr.views.models import BOARD_PHASES
+from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT, code_span, escape_line, escape_prose, fit_to_limit
 
 # The parts to leave out, in this order, if a body is too long; those that can be read elsewhere come first. After

@@ -9,18 +9,10 @@ from prd2pr.server.reader import RepoFilter
 from prd2pr.views.board.breakers import build_circuit_views
 from prd2pr.views.board.costs import build_cost_view
 from prd2pr.views.board.metrics import sum_metrics
-from prd2pr.views.board.models import (
-    BoardView,
-    CircuitView,
-    CostView,
-    MetricsView,
-    PrdBoard,
-    ProjectView,
-    RunView,
-    WorkerView,
-)
+from prd2pr.views.board.models import BoardView, CostView, MetricsView, PrdBoard
 from prd2pr.views.board.prds import build_board_view, build_project_view, sort_runs
 from prd2pr.views.board.workers import build_worker_views
+from prd2pr.views.models import CircuitView, ProjectView, RunView, WorkerView
 
 RepoBoards = tuple[str, tuple[PrdBoard, ...], tuple[str, ...]]  # name, boards, problems
 

@@ -22,13 +22,11 @@ from prd2pr.server.reader import RepoFilter
 from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.git import Git
 from prd2pr.state.layout import ID, PrdLayout
-from prd2pr.views.board.models import (
-    PrdBoard,
-    StoryView,
-)
+from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.board.stories import build_story_view
+from prd2pr.views.models import StoryView
 
 REMOTE_REFS = "refs/remotes/origin/"
 Boards = tuple[tuple[PrdBoard, ...], tuple[str, ...]]  # with problems
@@ -90,7 +88,7 @@ class RepositoryShelf:
 
     def board(self, location: PrdLocation) -> PrdBoard | None:
         known = self.cache.get(location.prd)
-        if known is None or known[0].head != location.head or known[0].branch != location.branch:
+        if known is None or known[0].head != location.head or known[0].facts.branch != location.branch:
             source = self.reader.source(location.branch, location.prd, location.head)
             if source is None:
                 return None
@@ -103,7 +101,8 @@ class RepositoryShelf:
         for board in boards:
             source, _ = self.cache[board.view.id]
             if story in source.facts.stories:
-                return build_story_view(self.reader.with_evidence(source, story), story)
+                facts = self.reader.with_evidence(source.facts, story, source.head)
+                return build_story_view(facts, facts.stories[story])
         return None
 
     def list_locations(self) -> Iterator[PrdLocation]:

@@ -11,34 +11,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeVar
 
 import httpx
 
 from prd2pr.client import ApiError, Client
 from prd2pr.client import models as api
-from prd2pr.domain.records import Spend
 from prd2pr.domain.wording import clean_line, clip, format_duration
 from prd2pr.server.reader import RepoFilter, ViewReader
 from prd2pr.server.settings import SourceSetting
-from prd2pr.views.board.models import (
-    BoardView,
-    CircuitView,
-    Column,
-    ColumnCount,
-    CostView,
-    MetricsView,
-    PrdView,
-    ProjectView,
-    RunView,
-    StoryView,
-    WorkerView,
-)
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.board.models import BoardView, CostView, MetricsView
+from prd2pr.views.models import CircuitView, ProjectView, RunView, StoryView, View, WorkerView
 
 POLL_SECONDS = 15.0  # seconds
 TIMEOUT = httpx.Timeout(8.0, connect=4.0)
 STALE_SECONDS = 3 * POLL_SECONDS
+MAX_TEXT = 500
+V = TypeVar("V", bound=View)
 LOG = logging.getLogger("prd2pr.server.federation")
 
 
@@ -46,7 +35,7 @@ LOG = logging.getLogger("prd2pr.server.federation")
 class SourceReport:
     """A server's last answer."""
 
-    projects: tuple[api.Project, ...] = ()
+    projects: tuple[ProjectView, ...] = ()
     at: float | None = None  # by Federation's clock; None: it never answered
     problem: str = ""  # why the last poll failed
 
@@ -58,10 +47,10 @@ class SourceReport:
         return bool(self.problem) or age is None or age > STALE_SECONDS
 
 
-FetchProjects = Callable[[SourceSetting], tuple[api.Project, ...]]
+FetchProjects = Callable[[SourceSetting], tuple[ProjectView, ...]]
 
 
-def fetch_projects(source: SourceSetting) -> tuple[api.Project, ...]:
+def fetch_projects(source: SourceSetting) -> tuple[ProjectView, ...]:
     """Fetch a server's own projects; those of its sources could form a cycle."""
     token = os.environ.get(source.token_env, "") if source.token_env else ""
     with Client(source.url, token, timeout=TIMEOUT, sleep=lambda _: None) as client:
@@ -129,7 +118,7 @@ class Federation:
             for source in self.sources
         )
 
-    def projects(self) -> tuple[api.Project, ...]:
+    def projects(self) -> tuple[ProjectView, ...]:
         """Return all projects, each with its server's name and whether that answers now."""
         now = self._clock()
         with self._lock:
@@ -156,7 +145,7 @@ class FederatedReader:
 
     def projects(self, repos: RepoFilter = None) -> tuple[ProjectView, ...]:
         others = (
-            make_remote_project_view(each) for each in self.federation.projects() if repos is None or each.repo in repos
+            sanitize_remote_project(each) for each in self.federation.projects() if repos is None or each.repo in repos
         )
         return tuple(sorted((*self.own.projects(repos), *others), key=lambda each: (each.repo, each.server)))
 
@@ -182,37 +171,14 @@ class FederatedReader:
         return self.own.metrics(repos)
 
 
-def make_remote_project_view(project: api.Project) -> ProjectView:
-    """Convert a project for the pages. Text from another server is untrusted and is cleaned."""
+def sanitize_remote_project(project: ProjectView) -> ProjectView:
+    """Prepare a project for the pages. Text from another server is untrusted and is cleaned."""
     stale = f"{project.server} does not answer; its last answer is {format_duration(project.age_seconds)} old"
-    return ProjectView(
-        repo=clip(clean_line(project.repo), 201),
-        prds=tuple(make_remote_prd_view(project.repo, each) for each in project.prds),
-        problems=(*((stale,) if project.stale else ()), *(clip(clean_line(each), 500) for each in project.problems)),
-        server=project.server,
-    )
+    problems = (*((stale,) if project.stale else ()), *(clip(clean_line(each), 500) for each in project.problems))
+    prds = tuple(sanitize_texts(each) for each in project.prds)
+    return sanitize_texts(project).model_copy(update={"prds": prds, "problems": problems})
 
 
-def make_remote_prd_view(repo: str, prd: api.PrdSummary) -> PrdView:
-    return PrdView(
-        repo=clip(clean_line(repo), 201),
-        id=clip(clean_line(prd.id), 100),
-        title=clip(clean_line(prd.title), 160),
-        path=clip(clean_line(prd.path), 300),
-        branch=clip(clean_line(prd.branch), 200),
-        head=clip(clean_line(prd.head), 64),
-        base="",
-        state=clip(clean_line(prd.state), 40),
-        outcome=clip(clean_line(prd.outcome), 80),
-        tone="proven" if prd.stories and prd.proven == prd.stories else "working",
-        figures=(),
-        next=NextStep(clip(clean_line(prd.next), 500)),
-        counts=tuple(ColumnCount(Column(each.column), each.stories) for each in prd.counts),
-        stories=prd.stories,
-        proven=prd.proven,
-        spend=Spend(**prd.spend.model_dump()),
-        seconds=0.0,
-        model="",
-        replayed=False,
-        updated_at=clip(clean_line(prd.updated_at), 40),
-    )
+def sanitize_texts(view: V) -> V:
+    texts = {name: clip(clean_line(value), MAX_TEXT) for name, value in view if isinstance(value, str)}
+    return view.model_copy(update=texts)

@@ -12,16 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from prd2pr.views.board.models import (
-    BoardView,
-    CircuitView,
-    CostView,
-    MetricsView,
-    ProjectView,
-    RunView,
-    StoryView,
-    WorkerView,
-)
+from prd2pr.views.board.models import BoardView, CostView, MetricsView
+from prd2pr.views.models import CircuitView, ProjectView, RunView, StoryView, WorkerView
 
 RepoFilter = Collection[str] | None
 

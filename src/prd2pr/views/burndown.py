@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from prd2pr.domain.records import Cycle, Phase, Sprint, Story
 from prd2pr.domain.wording import count, format_time
+from prd2pr.views.models import BurndownPoint
 
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9 :-]")
 MAX_POINTS = 20  # a chart with more cannot be read
-
-
-@dataclass(frozen=True)
-class BurndownPoint:
-    at: str
-    left: int
 
 
 def compute_burndown(

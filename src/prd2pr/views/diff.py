@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from prd2pr.domain.wording import escape_invisible
+from prd2pr.views.models import DiffLine, FileDiff, LineKind
 
 STATE_PREFIX = ".orch-state/"
 MAX_LINES = 600  # of one file; `git show` has the rest
 MAX_LINE_LENGTH = 400
-
-LineKind = Literal["added", "removed", "hunk", "context", "note"]
-
-
-@dataclass(frozen=True)
-class DiffLine:
-    kind: LineKind
-    text: str
-
-
-@dataclass(frozen=True)
-class FileDiff:
-    path: str
-    added: int
-    removed: int
-    lines: tuple[DiffLine, ...]
-    hidden: int = 0
 
 
 def parse_patch(patch: str) -> tuple[FileDiff, ...]:

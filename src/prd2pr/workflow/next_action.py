@@ -16,7 +16,7 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Cycle, Phase, Story
 from prd2pr.state.git import Git
 from prd2pr.state.store import BranchState
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.views.pull_request.next_step import (
     BASE_MERGED,
     build_budget_step,

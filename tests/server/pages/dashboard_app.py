@@ -18,8 +18,8 @@ from fakes.board_sample import NOW, StillReading
 from prd2pr.client.models import Asked
 from prd2pr.server.dashboard.access import COOKIE, Visitor, allow_all, allow_none
 from prd2pr.server.dashboard.router import DashboardContext, make_dashboard_router
-from prd2pr.views.board.models import CircuitView, StoryCard
 from prd2pr.views.board.source import PrdSource
+from prd2pr.views.models import CircuitView, StoryCard
 
 OWNER, READER, OF_ONE = "token-of-the-owner", "token-of-a-reader", "token-for-acme-shop"
 VISITORS = {

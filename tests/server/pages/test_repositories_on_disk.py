@@ -14,7 +14,7 @@ from prd2pr.reports.board import BoardReader
 from prd2pr.server.disk_reader import DiskReader
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
-from prd2pr.views.board.models import Column
+from prd2pr.views.models import Column
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_story_has_its_own_diffs_only(place: Path) -> None:
     with reading_of(place) as reading:
         story = reading.story("acme/shop", "loyalty-2")
         assert story is not None
-        red = next(each.step for each in story.notebook if each.step.phase == "red")
+        red = next(step for step in story.steps if step.phase == "red")
         assert [(file.path, file.added) for file in red.diff] == [("src/shop/loyalty-2.py", 1)]
         assert len(red.sha) == 40
 

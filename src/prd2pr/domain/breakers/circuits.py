@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Literal
 
 from prd2pr.domain.breakers.records import (
     PUSH,
@@ -19,12 +18,11 @@ from prd2pr.domain.breakers.records import (
     CircuitEvent,
     CircuitLevel,
     Circuits,
+    CircuitState,
     OperationFailure,
     OperationSuccess,
 )
 from prd2pr.domain.wording import clean_line, clip
-
-CircuitState = Literal["closed", "open", "half-open"]
 
 FAILURES_TO_OPEN = 3
 OPEN_FOR = timedelta(seconds=300)

@@ -8,6 +8,7 @@ from prd2pr.domain.records import Document, Phase, Record
 
 # `stage`: a phase of the work, or the push of its commit. `worker`: a model. `system`: all of them together.
 CircuitLevel = Literal["stage", "worker", "system"]
+CircuitState = Literal["closed", "open", "half-open"]
 SYSTEM = "system"
 PUSH = "push"
 STAGES: tuple[str, ...] = (*(phase.value for phase in Phase if phase is not Phase.NOTE), PUSH)

@@ -15,7 +15,7 @@ from prd2pr.planning.decisions import DecisionOutcome, Objection, compute_effect
 from prd2pr.planning.decisions.records import records_after_decision
 from prd2pr.state.git import CommitInfo, Git
 from prd2pr.state.store import BranchState
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision, read_decision_input
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.merges import is_exact_join

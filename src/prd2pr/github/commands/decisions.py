@@ -15,7 +15,7 @@ from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.messages.replies import CommandDone, CommandReply, IllegalReply, NotNow, ProblemReply
 from prd2pr.planning.decisions import Objection
 from prd2pr.state.store import BranchState
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.breaker_reset import RESET, flush_failures
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.next_action import find_branch_action, find_next_step

@@ -15,7 +15,7 @@ from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.undo import execute_undo
 from prd2pr.github.messages.replies import IllegalReply, NotNow
 from prd2pr.state.store import BranchState
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.workflow.run import current_head
 from prd2pr.workflow.session import Session
 

@@ -20,7 +20,7 @@ from prd2pr.github.messages import replies
 from prd2pr.planning.decisions.stories import find_or_create_cycle
 from prd2pr.state.store import BranchState
 from prd2pr.verification.codebase import find_story_entries
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 from prd2pr.views.pull_request.next_step import DRAFT_COMMANDS
 from prd2pr.workflow.breakers import record_failures
 from prd2pr.workflow.commits.decisions import read_decision_input

@@ -17,7 +17,7 @@ from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.messages.replies import CommandReply, IllegalReply, NotNow
 from prd2pr.planning.decisions.stories import find_or_create_cycle
 from prd2pr.state.store import BranchState
-from prd2pr.views.pull_request.models import NO_NEXT_STEP, NextStep
+from prd2pr.views.models import NO_NEXT_STEP, NextStep
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.next_action import find_branch_action, find_next_step, load_situation
 from prd2pr.workflow.run import refuse_checked_out

@@ -41,7 +41,7 @@ from prd2pr.state.log_lines import describe_log_entry, get_log_subject, parse_lo
 from prd2pr.state.store import BranchState
 from prd2pr.verification.findings import FINDINGS, describe_severity
 from prd2pr.views.burndown import compute_burndown
-from prd2pr.views.pull_request.models import NextStep, StoryRow
+from prd2pr.views.models import NextStep, StoryCard
 from prd2pr.views.pull_request.page import PullRequestView
 from prd2pr.workflow.breakers import list_tripped_breakers
 from prd2pr.workflow.commits.decisions import read_decision_input
@@ -149,11 +149,11 @@ def show_story(query: BranchQuery) -> CommandReply:
     return story_status(query.session, query.state, row)
 
 
-def build_board_row(session: Session, story: str) -> StoryRow | None:
+def build_board_row(session: Session, story: str) -> StoryCard | None:
     return next((row for row in build_current_view(session).board if row.id == story), None)
 
 
-def story_status(session: Session, state: BranchState, row: StoryRow) -> StoryStatusReply:
+def story_status(session: Session, state: BranchState, row: StoryCard) -> StoryStatusReply:
     """Return the status with the attempts refused since the last completed phase."""
     cycle = find_or_create_cycle(read_decision_input(state), row.id)
     phases = {step.phase for step in cycle.steps} if cycle else set()

@@ -12,7 +12,8 @@ from prd2pr.domain.evidence import Finding
 from prd2pr.domain.forge import Annotation, CheckRun, Conclusion
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.wording import clean_line, clip, count, escape_invisible
-from prd2pr.views.pull_request.models import PullRequestView, StepView, StoryEvidenceView, Tone
+from prd2pr.views.models import StepView, StoryView, Tone
+from prd2pr.views.pull_request.models import PullRequestView
 
 MAX_ANNOTATIONS = 100
 ANNOTATION_LEVELS: dict[str, Literal["warning", "failure"]] = {"error": "failure", "warning": "warning"}
@@ -26,7 +27,7 @@ ReadFile = Callable[[str], str | None]  # the text of a file at the commit
 class CheckView:
     """The content of a check's page: the step, and the findings without a line."""
 
-    story: StoryEvidenceView
+    story: StoryView
     step: StepView
     check: str  # the command that verifies it
     placed: int
@@ -34,10 +35,10 @@ class CheckView:
     left_out: int = 0
 
 
-def list_steps_to_check(pull_view: PullRequestView) -> Iterator[tuple[StoryEvidenceView, StepView]]:
+def list_steps_to_check(pull_view: PullRequestView) -> Iterator[tuple[StoryView, StepView]]:
     for story in pull_view.stories:
         for step in story.steps:
-            if step.sha and step.phase in GATED_NAMES:
+            if step.commit and step.phase in GATED_NAMES:
                 yield story, step
 
 
@@ -47,7 +48,7 @@ def check_name(story: str, phase: str) -> str:
 
 def phase_check(  # noqa: PLR0917 what a check consists of
     prd: str,
-    story: StoryEvidenceView,
+    story: StoryView,
     step: StepView,
     summary: str,
     annotations: tuple[Annotation, ...],
@@ -58,7 +59,7 @@ def phase_check(  # noqa: PLR0917 what a check consists of
     return CheckRun(
         key=f"{prd}/{story.id}/{step.n}",
         name=check_name(story.id, step.phase),
-        sha=step.sha,
+        sha=step.commit,
         conclusion="failure" if failed else CONCLUSIONS.get(step.tone, "failure"),
         title=clip(clean_line(f"{story.id}: {refused or step.outcome}"), 200),
         summary=summary,

@@ -16,7 +16,7 @@ from prd2pr.github.messages.query_replies import (
     StoryStatusReply,
 )
 from prd2pr.github.messages.replies import CommandReply, IllegalReply, NotNow
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 
 REPLIES_WITH_NEXT = (
     BacklogReply,

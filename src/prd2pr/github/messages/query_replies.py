@@ -9,8 +9,9 @@ from prd2pr.domain.costs.budget import Unit, format_amount
 from prd2pr.domain.evidence import Failure, Finding, RunReport, TestResult
 from prd2pr.domain.records import Sprint, Status
 from prd2pr.proof.attestation import StatementCheck
-from prd2pr.views.burndown import BurndownPoint, format_burndown, render_burndown_chart
-from prd2pr.views.pull_request.models import NO_NEXT_STEP, CostRow, Figure, NextStep, StoryRow
+from prd2pr.views.burndown import format_burndown, render_burndown_chart
+from prd2pr.views.models import NO_NEXT_STEP, BurndownPoint, Figure, NextStep, StoryCard
+from prd2pr.views.pull_request.models import CostRow
 
 NOT_PASSED = ("failed", "xpassed", "error")
 
@@ -46,7 +47,7 @@ class StoryStatusReply:
     """`/tdd status`: one story with the refused attempts of its present phase."""
 
     template: ClassVar[str] = "story_status"
-    row: StoryRow
+    row: StoryCard
     state: str  # of its cycle: CODE_GREEN
     attempts: int = 0  # used up in the present phase
     of: int = 0
@@ -60,7 +61,7 @@ class OverviewReply:
     """`/tdd overview`: every story. `in_all` may exceed the number of rows."""
 
     template: ClassVar[str] = "overview"
-    rows: tuple[StoryRow, ...]
+    rows: tuple[StoryCard, ...]
     figures: tuple[Figure, ...] = ()
     in_all: int = 0
     next: NextStep = NO_NEXT_STEP
@@ -223,7 +224,7 @@ class ExplainReply:
 class SprintReply:
     template: ClassVar[str] = "sprint"
     sprint: Sprint
-    rows: tuple[StoryRow, ...]
+    rows: tuple[StoryCard, ...]
     state: str
     next: NextStep = NO_NEXT_STEP
     burned: tuple[BurndownPoint, ...] = ()  # stories left, over time

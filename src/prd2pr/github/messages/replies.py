@@ -16,8 +16,8 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.errors import Prd2prError
 from prd2pr.github.messages.query_replies import QueryReply
+from prd2pr.views.models import NO_NEXT_STEP, NextStep
 from prd2pr.views.plan import PlanDiff, PlanView
-from prd2pr.views.pull_request.models import NO_NEXT_STEP, NextStep
 from prd2pr.views.pull_request.next_step import build_remedy_step
 
 TEMPORARY_OUTCOMES = ("waiting", "paused", "blocked")  # after these the same command can be executed later

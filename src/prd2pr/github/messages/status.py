@@ -14,7 +14,8 @@ from prd2pr.errors import Stopped
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.blocked_story import BlockedView
-from prd2pr.views.pull_request.models import Figure, NextStep, PullRequestView, RefusalView
+from prd2pr.views.models import Figure, NextStep, RefusalView
+from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.pull_request.next_step import build_budget_step
 
 LabelState = Literal["active", "waiting", "blocked", "done"]

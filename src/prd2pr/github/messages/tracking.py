@@ -10,7 +10,8 @@ from prd2pr.domain.records import Prd, RunRecord, Story
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.github.messages.markers import STORY_MARK
 from prd2pr.state.commit_message import neutralize_references
-from prd2pr.views.pull_request.models import MAX_TITLE, Figure, NextStep, PullRequestView, StoryRow
+from prd2pr.views.models import MAX_TITLE, Column, NextStep, StoryCard
+from prd2pr.views.pull_request.models import PullRequestView
 
 MAX_TITLE_LENGTH = 200
 TRACKING_PREFIX = "prd2pr: "
@@ -19,31 +20,19 @@ MAX_STORIES = 200
 MAX_SUB_ISSUES = 100  # that GitHub allows below one issue
 MAX_NEW_ISSUES = 20  # below GitHub's limit per minute
 
-SETTLED_OUTCOMES = frozenset(
-    {"proven", "done without tests", "already built, verified", "done without proof", "skipped", "aborted"}
-)
-
-
-@dataclass(frozen=True)
-class TrackedStory:
-    id: str
-    title: str
-    outcome: str
-    settled: bool
-    issue: int | None = None
-
 
 @dataclass(frozen=True)
 class TrackingView:
-    title: str
-    path: str
+    pr: PullRequestView
     pull: int | None
-    figures: tuple[Figure, ...]
     next: NextStep
-    stories: tuple[TrackedStory, ...]
-    in_all: int
+    issues: Mapping[str, int]  # of stories
     runs: tuple[RunRecord, ...]  # the newest first
     runs_in_all: int
+
+    @property
+    def stories(self) -> tuple[StoryCard, ...]:
+        return self.pr.board[:MAX_STORIES]
 
 
 def build_tracking_view(
@@ -53,23 +42,13 @@ def build_tracking_view(
     issues: Mapping[str, Issue],
     following: NextStep,
 ) -> TrackingView:
-    tracked = tuple(tracked_story(row, issues.get(row.id)) for row in pull_view.board)
     return TrackingView(
-        title=pull_view.title,
-        path=pull_view.path,
+        pr=pull_view,
         pull=pull,
-        figures=pull_view.figures,
         next=following,
-        stories=tracked[:MAX_STORIES],
-        in_all=pull_view.stories_in_all,
+        issues={story: issue.number for story, issue in issues.items()},
         runs=tuple(reversed(runs[-MAX_RUNS:])),
         runs_in_all=len(runs),
-    )
-
-
-def tracked_story(row: StoryRow, issue: Issue | None) -> TrackedStory:
-    return TrackedStory(
-        row.id, row.title, row.outcome, row.outcome in SETTLED_OUTCOMES, issue.number if issue else None
     )
 
 
@@ -107,7 +86,7 @@ def list_settled_story_ids(
     pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]
 ) -> frozenset[str]:
     """Return the stories whose issue can be closed: settled, or no longer in the plan."""
-    settled = {row.id for row in pull_view.board if row.outcome in SETTLED_OUTCOMES}
+    settled = {row.id for row in pull_view.board if row.column is Column.COMPLETE}
     return frozenset(settled | (set(there) - {story.id for story in stories}))
 
 

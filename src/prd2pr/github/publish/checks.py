@@ -20,7 +20,7 @@ from prd2pr.proof.claims.commits import check_records
 from prd2pr.proof.verify import load_claim
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.verification.verdict import GATES
-from prd2pr.views.pull_request.models import StepView, StoryEvidenceView
+from prd2pr.views.models import StepView, StoryView
 from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.merges import list_branch_commits
 
@@ -34,12 +34,12 @@ PATCH_BYTES = 400_000
 def publish_checks(publication: Publication, checked: str) -> str:
     """Return the last commit whose check is published now. `checked`: the one that was last before."""
     behind = commits_after(publication, checked)
-    waiting = [(story, step) for story, step in list_steps_to_check(publication.pull_view) if step.sha in behind]
-    waiting.sort(key=lambda pair: behind[pair[1].sha])
+    waiting = [(story, step) for story, step in list_steps_to_check(publication.pull_view) if step.commit in behind]
+    waiting.sort(key=lambda pair: behind[pair[1].commit])
     publication.has_more |= len(waiting) > MAX_CHECKS
     for story, step in waiting[:MAX_CHECKS]:
         publish_phase_check(publication, story, step)
-        checked = step.sha
+        checked = step.commit
     if publication.is_stopped:
         publication.hub.check(
             whole_check(
@@ -65,8 +65,8 @@ def commits_after(publication: Publication, checked: str) -> dict[str, int]:
     return {sha: n for sha, n in order.items() if n > after}
 
 
-def publish_phase_check(publication: Publication, story: StoryEvidenceView, step: StepView) -> None:
-    git, sha = publication.git, step.sha
+def publish_phase_check(publication: Publication, story: StoryView, step: StepView) -> None:
+    git, sha = publication.git, step.commit
     findings = list_step_findings(publication, sha)
     wrong = sorted({finding.code for finding in findings if finding.severity == "error"})
     patch = git.patch(f"{sha}^", sha, limit=PATCH_BYTES) if findings else ""

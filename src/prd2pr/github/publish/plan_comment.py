@@ -18,8 +18,9 @@ from prd2pr.planning.plan_diff import diff_plans
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.layout import PLAN_STORY
+from prd2pr.views.models import NextStep
 from prd2pr.views.plan import PlanDiff, PlanView, build_plan_view
-from prd2pr.views.pull_request.models import NextStep, SpendLimits
+from prd2pr.views.pull_request.models import SpendLimits
 from prd2pr.workflow.planning.prd_changes import find_plan_change
 from prd2pr.workflow.roles.consultation import load_role_records
 

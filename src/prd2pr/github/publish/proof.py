@@ -10,7 +10,8 @@ from prd2pr.memory.commit import make_retention_policy
 from prd2pr.proof.verify import Verifier
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.verification.commit_check import BranchRefutation, CommitCheck, UnprovedCommit
-from prd2pr.views.pull_request.models import CommitRow, Figure, NextStep, PullRequestView
+from prd2pr.views.models import Figure, NextStep
+from prd2pr.views.pull_request.models import CommitRow, PullRequestView
 from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.session import Session
 

@@ -45,7 +45,8 @@ from prd2pr.reports.rendering import render_body
 from prd2pr.state.branch_base import is_started_after_merge
 from prd2pr.state.store import BranchState
 from prd2pr.verification.commit_check import BranchRefutation
-from prd2pr.views.pull_request.models import SETTLED_TONES, PullRequestView
+from prd2pr.views.models import SETTLED_TONES
+from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT, BodyTooLong
 from prd2pr.workflow.next_action import find_branch_action
 from prd2pr.workflow.session import Session

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from prd2pr.domain.records import Status
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.history import LivingFacts, PrdHistory, StoryHistory
+from prd2pr.views.models import RequirementRow, TracedTest, TraceRow
 from prd2pr.views.pull_request.facts import PrdFacts
-from prd2pr.views.pull_request.models import RequirementRow, TracedTest, TraceRow
 from prd2pr.views.pull_request.page import select_shown_stories
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
 

@@ -24,7 +24,7 @@ from prd2pr.server.orders.submission import OrderQueue
 from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.state.codec import describe_validation_error
 from prd2pr.state.server_commands import ServerCommand, sanitize_token_name
-from prd2pr.views.board.models import CircuitView, Column, StoryCard
+from prd2pr.views.models import CircuitView, Column, StoryCard
 
 MAX_BODY_BYTES = 16 * 1024
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")

@@ -23,7 +23,7 @@ from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.reads import TaskKey, get_reader, list_visible_repos, not_found
 from prd2pr.server.orders.store import list_orders
 from prd2pr.server.token_scopes import Bearer, Scope
-from prd2pr.views.board.models import CircuitView, StoryCard, split_task_key
+from prd2pr.views.models import CircuitView, StoryCard, split_task_key
 
 Reason = Annotated[str, Depends(read_why)]
 IdempotencyKey = Annotated[

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prd2pr.server.api.events import EventFeed
 from prd2pr.server.reader import ViewReader
-from prd2pr.views.board.models import Column
+from prd2pr.views.models import Column
 
 __all__ = ["CONTENT_TYPE_LATEST", "MetricsMiddleware", "MetricsRegistry"]
 

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.client import models as api
-from prd2pr.client.models import Check, CircuitState, Column
-from prd2pr.server.api import responses
+from prd2pr.client.models import Check
+from prd2pr.domain.breakers.records import CircuitState
 from prd2pr.server.api.authentication import ForAdmin, ForReading, ForReadingAll, find_session_bearer, get_authenticator
 from prd2pr.server.api.change_requests import list_audit_log, order_response
 from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
@@ -25,7 +25,7 @@ from prd2pr.server.federation import FederatedReader
 from prd2pr.server.orders.store import find_order, list_orders
 from prd2pr.server.reader import ViewReader
 from prd2pr.server.token_scopes import Bearer
-from prd2pr.views.board.models import RunView, StoryCard, split_task_key
+from prd2pr.views.models import CircuitView, Column, RunView, StoryCard, StoryProof, WorkerView, split_task_key
 
 MAX_LIMIT = 500
 MAX_TEXT = 200
@@ -178,12 +178,12 @@ def get_tasks(
     text: Annotated[str, Query(max_length=MAX_TEXT, description="Only tasks with this text in id or title.")] = "",
     cursor: Cursor = "",
     limit: Limit = 100,
-) -> api.Page[api.Task]:
+) -> api.Page[StoryCard]:
     wanted = {"prd": prd, "kind": kind}
     words = text.lower()
 
     def fits(card: StoryCard) -> bool:
-        if column is not None and card.column.value != column:
+        if column is not None and card.column is not column:
             return False
         if any(value and getattr(card, name) != value for name, value in wanted.items()):
             return False
@@ -191,7 +191,7 @@ def get_tasks(
 
     cards = (card for card in list_cards(request, bearer, repo) if fits(card))
     items, next_cursor = paginate(cards, lambda card: (card.repo, card.prd, card.id), cursor, limit)
-    return api.Page[api.Task](items=tuple(map(responses.build_task_response, items)), next=next_cursor)
+    return api.Page[StoryCard](items=items, next=next_cursor)
 
 
 def list_cards(request: Request, bearer: Bearer, repo: str) -> list[StoryCard]:
@@ -200,30 +200,30 @@ def list_cards(request: Request, bearer: Bearer, repo: str) -> list[StoryCard]:
     return [card for board in boards if board for card in board.cards]
 
 
-def get_task(request: Request, bearer: ForReading, key: TaskKey) -> api.TaskDetail:
+def get_task(request: Request, bearer: ForReading, key: TaskKey) -> StoryProof:
     repo, story = split_task_key(key)
     names = list_visible_repos(request, bearer, repo)
     found = get_reader(request).story(names[0], story) if names else None
     if found is None:
         raise not_found("task")
-    return responses.build_task_detail_response(found)
+    return found
 
 
 # --- workers, circuits, runs, projects --------------------------------------------------------------------------------
 
 
-def get_workers(request: Request, bearer: ForReading) -> api.Listed[api.Worker]:
+def get_workers(request: Request, bearer: ForReading) -> api.Listed[WorkerView]:
     names = list_visible_repos(request, bearer)
     found = get_reader(request).workers(None if bearer.sees_all else names)
     seen = set(names)
-    return api.Listed[api.Worker](
-        items=tuple(
-            responses.build_worker_response(
-                each, tuple(repo for repo in each.repos if repo in seen), all_seen=bearer.sees_all
-            )
-            for each in found
-        )
-    )
+    return api.Listed[WorkerView](items=tuple(limit_worker(each, seen, all_seen=bearer.sees_all) for each in found))
+
+
+def limit_worker(worker: WorkerView, seen: set[str], *, all_seen: bool) -> WorkerView:
+    """Hide repositories that the token may not see, and `working_on` with its repository."""
+    repos = tuple(repo for repo in worker.repos if repo in seen)
+    is_visible = all_seen or any(worker.working_on.startswith(f"{repo}:") for repo in repos)
+    return worker.model_copy(update={"repos": repos, "working_on": worker.working_on if is_visible else ""})
 
 
 def get_circuits(
@@ -231,20 +231,18 @@ def get_circuits(
     bearer: ForReading,
     repo: Repo = "",
     state: Annotated[CircuitState | None, Query(description="Only this state.")] = None,
-) -> api.Listed[api.Circuit]:
+) -> api.Listed[CircuitView]:
     found = get_reader(request).circuits(list_visible_repos(request, bearer, repo))
-    return api.Listed[api.Circuit](
-        items=tuple(responses.build_circuit_response(each) for each in found if state is None or each.state == state)
-    )
+    return api.Listed[CircuitView](items=tuple(each for each in found if state is None or each.state == state))
 
 
 def get_runs(
     request: Request, bearer: ForReading, *, repo: Repo = "", prd: Prd = "", cursor: Cursor = "", limit: Limit = 100
-) -> api.Page[api.Run]:
+) -> api.Page[RunView]:
     found = get_reader(request).runs(list_visible_repos(request, bearer, repo))
     kept = (run for run in found if not prd or run.prd == prd)
     items, next_cursor = paginate(kept, run_sort_key, cursor, limit, newest_first=True)
-    return api.Page[api.Run](items=tuple(map(responses.run_response, items)), next=next_cursor)
+    return api.Page[RunView](items=items, next=next_cursor)
 
 
 def run_sort_key(run: RunView) -> tuple[str, ...]:
@@ -256,7 +254,7 @@ def get_projects(request: Request, bearer: ForReading) -> api.Projects:
     own = [project for project in get_reader(request).projects() if bearer.sees(project.repo)]
     federation = getattr(request.app.state, "federation", None)
     others = [project for project in (federation.projects() if federation else ()) if bearer.sees(project.repo)]
-    items = sorted((*map(responses.build_project_response, own), *others), key=lambda each: (each.repo, each.server))
+    items = sorted((*own, *others), key=lambda each: (each.repo, each.server))
     return api.Projects(items=tuple(items), sources=federation.list_sources() if federation else ())
 
 

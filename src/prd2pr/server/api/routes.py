@@ -21,6 +21,7 @@ from prd2pr.server.api.metrics import MetricsMiddleware, MetricsRegistry
 from prd2pr.server.api.problems import add_problem_handlers, document_statuses
 from prd2pr.server.api.stream import HEARTBEAT_SECONDS, ConnectionLimit
 from prd2pr.server.app import ServerContext
+from prd2pr.views.models import CircuitView, RunView, StoryCard, StoryProof, WorkerView
 
 PREFIX = "/api/v1"
 TOKEN_ERRORS = (401, 422, 429, 503)
@@ -71,7 +72,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         "/tasks",
         reads.get_tasks,
         "Stories of all repositories, page by page",
-        api.Page[api.Task],
+        api.Page[StoryCard],
         TOKEN_ERRORS,
     ),
     ApiRoute(
@@ -80,7 +81,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         "/tasks/{key:taskkey}",
         reads.get_task,
         "One story, with its proofs",
-        api.TaskDetail,
+        StoryProof,
         (404, *TOKEN_ERRORS),
     ),
     ApiRoute(
@@ -94,9 +95,9 @@ ROUTES: tuple[ApiRoute, ...] = (
         status=202,
         body=True,
     ),
-    ApiRoute("workers", "GET", "/workers", reads.get_workers, "Workers", api.Listed[api.Worker], (401, 429, 503)),
+    ApiRoute("workers", "GET", "/workers", reads.get_workers, "Workers", api.Listed[WorkerView], (401, 429, 503)),
     ApiRoute(
-        "circuits", "GET", "/circuits", reads.get_circuits, "Circuit breakers", api.Listed[api.Circuit], TOKEN_ERRORS
+        "circuits", "GET", "/circuits", reads.get_circuits, "Circuit breakers", api.Listed[CircuitView], TOKEN_ERRORS
     ),
     ApiRoute(
         "reset",
@@ -109,7 +110,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         status=202,
         body=True,
     ),
-    ApiRoute("runs", "GET", "/runs", reads.get_runs, "Runs, newest first", api.Page[api.Run], TOKEN_ERRORS),
+    ApiRoute("runs", "GET", "/runs", reads.get_runs, "Runs, newest first", api.Page[RunView], TOKEN_ERRORS),
     ApiRoute("orders", "GET", "/orders", reads.get_orders, "Orders, newest first", api.Listed[api.Asked], TOKEN_ERRORS),
     ApiRoute(
         "order",

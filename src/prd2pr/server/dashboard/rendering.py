@@ -22,20 +22,19 @@ from prd2pr.templating import Filters, get_environment
 from prd2pr.views.board import charts, layout
 from prd2pr.views.board.breakers import group_circuits
 from prd2pr.views.board.labels import format_attempts, format_spend
-from prd2pr.views.board.models import (
-    BoardView,
+from prd2pr.views.board.models import BoardView, CostView, MetricsView, PhaseMeasure
+from prd2pr.views.burndown import thin_points
+from prd2pr.views.models import (
+    BOARD_PHASES,
     CircuitView,
-    CostView,
-    MetricsView,
-    PhaseMeasure,
+    Figure,
+    PrdSummary,
     PrdView,
     ProjectView,
     RunView,
     StoryView,
     WorkerView,
 )
-from prd2pr.views.burndown import thin_points
-from prd2pr.views.pull_request.models import BOARD_PHASES, Figure
 
 if TYPE_CHECKING:  # the static site has no orders and does not need the client
     from prd2pr.client.models import Asked
@@ -106,7 +105,7 @@ def make_board_link(name: str, links: PageLinks) -> str:
     return f"{links.board(repo)}#prd-{prd}"
 
 
-def make_progress_bar(it: ProjectView | PrdView | MetricsView) -> tuple[charts.Segment, ...]:
+def make_progress_bar(it: ProjectView | PrdSummary | MetricsView) -> tuple[charts.Segment, ...]:
     return layout.build_progress_bar(it.counts, it.proven)
 
 
@@ -163,12 +162,11 @@ EMPTY_ORDER_PANEL = OrderPanel()
 def render_story_page(
     links: PageLinks, page: PageContext, story: StoryView, orders: OrderPanel = EMPTY_ORDER_PANEL
 ) -> str:
-    card = story.card
-    title = f"{card.id} {card.title}"
+    title = f"{story.id} {story.title}"
     kinds = (*TASK_EVENTS, *ORDER_EVENTS)
-    page = replace(page, title=title, section="projects", is_section=False, kinds=kinds, repo=card.repo)
+    page = replace(page, title=title, section="projects", is_section=False, kinds=kinds, repo=story.repo)
     return render_dashboard_template(
-        "story", links, page, story=story, card=card, entries=layout.build_notebook(story), orders=orders
+        "story", links, page, story=story, entries=layout.build_notebook(story), orders=orders
     )
 
 
@@ -206,8 +204,8 @@ def render_metrics_page(
         f"Stories settled by day: {layout.format_proven_stories(metrics.stories, metrics.proven)}",
         whole=True,
     )
-    own = (project for project in projects if not project.server)
-    burn_downs = tuple(burn for project in own for prd in project.prds if (burn := make_burn_down(prd)))
+    prds = (prd for project in projects for prd in project.prds if isinstance(prd, PrdView))  # of this server
+    burn_downs = tuple(burn for prd in prds if (burn := make_burn_down(prd)))
     total = make_metrics_figures(metrics)
     return render_dashboard_template(
         "metrics", links, page, metrics=metrics, settled=settled, burn_downs=burn_downs, total=total

@@ -27,7 +27,7 @@ from prd2pr.server.dashboard.links import ROOT, ServerLinks
 from prd2pr.server.dashboard.rendering import PageContext
 from prd2pr.server.disk_reader import format_utc_now
 from prd2pr.server.reader import RepoFilter, ViewReader
-from prd2pr.views.board.models import CircuitView, Column, StoryCard, StoryView
+from prd2pr.views.models import CircuitView, Column, StoryCard, StoryView
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -162,7 +162,7 @@ def view_story(visit: Visit, request: Request) -> str:
 
 
 def render_visited_story(visit: Visit, found: StoryView) -> str:
-    orders = rendering.OrderPanel(visit.list_orders(found.card.key), can_order=visit.can_retry(found.card))
+    orders = rendering.OrderPanel(visit.list_orders(found.key), can_order=visit.can_retry(found))
     return rendering.render_story_page(visit.links, visit.page, found, orders)
 
 
@@ -298,10 +298,10 @@ def handle_story_retry(context: DashboardContext, request: Request, form: Form) 
     if not visit.visitor.operates(repo):
         raise PageError(403, "Refused", "This token may read, but not retry stories.")
     why = form.get("why", "")[:MAX_WHY_LENGTH]
-    refused = require_order_service(context).retry(visit.token, found.card, why)
+    refused = require_order_service(context).retry(visit.token, found, why)
     if refused:
         return html_response(render_visited_story(replace(visit, notice=refused), found))
-    return redirect_response(f"{visit.links.story(found.card.repo, found.card.id)}#orders")
+    return redirect_response(f"{visit.links.story(found.repo, found.id)}#orders")
 
 
 def require_order_service(context: DashboardContext) -> OrderService:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from prd2pr.views.board.models import PrdBoard, StoryView
+from prd2pr.views.board.models import PrdBoard
+from prd2pr.views.models import StoryView
 
 T = TypeVar("T")
 

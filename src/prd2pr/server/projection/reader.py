@@ -12,10 +12,8 @@ from prd2pr.server.disk_reader import format_utc_now
 from prd2pr.server.projection import rows
 from prd2pr.server.projection.codec import compute_schema_digest, unpack
 from prd2pr.server.reader import RepoFilter
-from prd2pr.views.board.models import (
-    PrdBoard,
-    StoryView,
-)
+from prd2pr.views.board.models import PrdBoard
+from prd2pr.views.models import StoryView
 
 MAX_CACHED_BOARDS = 2000  # boards
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.errors import Prd2prError
@@ -15,10 +15,11 @@ from prd2pr.server.projection.codec import compute_schema_digest, hash_page, pac
 from prd2pr.server.projection.rows import BranchRow
 from prd2pr.state.codec import encode_document
 from prd2pr.views.board.changes import diff_boards
-from prd2pr.views.board.models import PrdBoard, StoryView
+from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.board.stories import build_story_view
+from prd2pr.views.models import StoryView
 
 INCOMPLETE_PREFIX = "without diffs: "  # before the digest of a page whose diffs are not read yet
 MAX_PROBLEM_LENGTH = 500
@@ -82,7 +83,7 @@ class ProjectionWriter:
         if source is None or board is None:
             self._delete_prds(repo, {location.prd})
             return
-        pages = {page.card.id: pack(StoryView, page) for page in build_story_pages(source)}
+        pages = {page.id: pack(StoryView, page) for page in build_story_pages(source)}
         row = BranchRow(repo, location.prd, location.branch, location.head, stamp, "", compute_schema_digest())
         with self.database.writing() as connection:
             rows.lock_repo_writes(connection, repo)
@@ -127,9 +128,10 @@ class ProjectionWriter:
             waiting = [story for story, digest in digests.items() if digest.startswith(INCOMPLETE_PREFIX)]
             source = shelf.reader.source(location.branch, location.prd, location.head) if waiting else None
             for story in waiting if source else ():
-                page = build_story_view(shelf.reader.with_evidence(source, story), story) if source else None
-                if page is None:
+                if source is None or story not in source.facts.stories:
                     continue
+                facts = shelf.reader.with_evidence(source.facts, story, source.head)
+                page = build_story_view(facts, facts.stories[story])
                 digest = digests[story].removeprefix(INCOMPLETE_PREFIX)
                 with self.database.writing() as connection:
                     rows.upsert_story(connection, repo, location.prd, story, digest=digest, page=pack(StoryView, page))
@@ -142,9 +144,8 @@ def compute_stamp(shelf: RepositoryShelf, location: PrdLocation) -> str:
 
 def build_story_pages(source: PrdSource) -> Iterator[StoryView]:
     for story in source.facts.backlog.stories:
-        page = build_story_view(source, story.id)
-        if page is not None:
-            yield replace(page, unread=bool(page.notebook))
+        page = build_story_view(source.facts, story)
+        yield page.model_copy(update={"unread": bool(page.steps)})
 
 
 def describe_problem(problem: Prd2prError) -> str:

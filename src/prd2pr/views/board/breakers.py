@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from prd2pr.domain.breaker_text import describe_circuit
 from prd2pr.domain.breakers.circuits import get_circuit_state
 from prd2pr.domain.breakers.records import STAGES, SYSTEM, Circuit, CircuitLevel
-from prd2pr.views.board.models import CircuitView, PrdBoard
+from prd2pr.views.board.models import PrdBoard
+from prd2pr.views.models import CircuitView
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _build_tree(repo: str, prd: str, circuits: list[CircuitView]) -> CircuitTree
     return CircuitTree(
         repo,
         prd,
-        system or CircuitView(repo, prd, SYSTEM, "system", "closed"),
+        system or CircuitView(repo=repo, prd=prd, name=SYSTEM, level="system", state="closed"),
         tuple(each for each in circuits if each.level == "worker"),
         tuple(each for each in circuits if each.level == "stage"),
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 
 from prd2pr.domain.records import Spend
-from prd2pr.views.board.models import CostShare, CostView, RunView
+from prd2pr.views.board.models import CostShare, CostView
+from prd2pr.views.models import RunView
 
 MAX_DAYS = 366  # only the last ones are listed; sums include all days
 

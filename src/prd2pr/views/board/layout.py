@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from prd2pr.domain.wording import count
 from prd2pr.views.board.charts import Segment, build_segments
-from prd2pr.views.board.models import BoardView, Column, ColumnCount, NotebookStep, StoryCard, StoryView
-from prd2pr.views.pull_request.models import RefusalView
+from prd2pr.views.board.models import BoardView
+from prd2pr.views.models import Column, ColumnCount, RefusalView, StepView, StoryCard, StoryView
 
 MAX_CARDS = 15  # of a column
 MAX_ROWS = 2000  # folded below the cards; the branch has the rest
@@ -81,7 +81,7 @@ def build_progress_bar(counts: Iterable[ColumnCount], proven: int) -> tuple[Segm
 class NotebookEntry:
     """An entry of the notebook: a passed phase or a refused attempt."""
 
-    notes: NotebookStep | None = None
+    notes: StepView | None = None
     refusal: RefusalView | None = None
 
 
@@ -89,8 +89,8 @@ def build_notebook(story: StoryView) -> tuple[NotebookEntry, ...]:
     """List refused attempts before the step that finally passed; those at an open phase come last."""
     remaining = list(story.refusals)
     found: list[NotebookEntry] = []
-    for notes in story.notebook:
-        before = [each for each in remaining if each.phase == notes.step.phase]
+    for notes in story.steps:
+        before = [each for each in remaining if each.phase == notes.phase]
         found += [NotebookEntry(refusal=each) for each in before]
         remaining = [each for each in remaining if each not in before]
         found.append(NotebookEntry(notes=notes))

@@ -10,11 +10,11 @@ from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.wording import clean_line
 from prd2pr.verification.findings import FINDINGS
 from prd2pr.views.board.costs import parse_day
-from prd2pr.views.board.models import CodeMeasure, ColumnCount, DayCount, MetricsView, PhaseMeasure, sum_column_counts
+from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseMeasure
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
+from prd2pr.views.models import BOARD_PHASES, ColumnCount, sum_column_counts
 from prd2pr.views.pull_request.facts import PROVEN, PrdFacts
-from prd2pr.views.pull_request.models import BOARD_PHASES
 
 
 def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> MetricsView:

@@ -10,17 +10,17 @@ from prd2pr.domain.records import RunRecord, find_last_model
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.views.board.cards import build_cards, count_columns
 from prd2pr.views.board.metrics import compute_prd_metrics
-from prd2pr.views.board.models import BoardView, ColumnCount, PrdBoard, PrdView, ProjectView, RunView
+from prd2pr.views.board.models import BoardView, PrdBoard
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import compute_burndown, format_burndown
+from prd2pr.views.models import MAX_TITLE, ColumnCount, PrdView, ProjectView, RunView
 from prd2pr.views.pull_request.facts import PROVEN
-from prd2pr.views.pull_request.models import MAX_TITLE
 from prd2pr.views.pull_request.page import build_figures
 from prd2pr.views.pull_request.trace import build_requirement_rows
 
 
 def build_prd_board(source: PrdSource) -> PrdBoard:
-    shown = build_cards(source)
+    shown = build_cards(source.facts)
     counts = count_columns(shown)
     return PrdBoard(
         build_prd_view(source, counts),
@@ -38,18 +38,19 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
     points = compute_burndown(source.sprint, facts.backlog.stories, facts.cycles.get) if source.sprint else ()
     alarms = find_alarms(facts.backlog.stories, facts.cycles.get, facts.warnings)
     return PrdView(
-        repo=source.repo,
+        repo=facts.repo,
         id=facts.prd.id,
         title=clip(clean_line(facts.prd.title), MAX_TITLE),
         path=escape_invisible(facts.prd.path),
-        branch=escape_invisible(source.branch),
+        branch=escape_invisible(facts.branch),
         head=source.head,
         base=escape_invisible(source.base),
         state=facts.status.state.value,
         outcome=outcome,
         tone=tone,
         figures=build_figures(facts, planning, source.limits, source.unjudged),
-        next=source.summary.next,
+        next=source.summary.next.sentence,
+        command=source.summary.next.command,
         counts=counts,
         stories=len(facts.backlog.stories),
         proven=sum(facts.progress(story) is PROVEN for story in facts.backlog.stories),
@@ -57,7 +58,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
         seconds=planning.seconds + sum(step.seconds for step in steps),
         model=clean_line(find_last_model(source.runs)),
         replayed=any(run.replayed for run in source.runs),
-        updated_at=max((step.at for step in steps), default=source.planned_at),
+        updated_at=max((step.at for step in steps), default=facts.planned_at),
         requirements=build_requirement_rows(facts),
         questions=tuple(clip(clean_line(each), 600) for each in facts.backlog.questions),
         assumptions=tuple(clip(clean_line(each), 600) for each in facts.backlog.assumptions),
@@ -68,7 +69,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
 
 
 def build_run_views(source: PrdSource) -> tuple[RunView, ...]:
-    return tuple(build_run_view(source.repo, source.facts.prd.id, run) for run in source.runs)
+    return tuple(build_run_view(source.facts.repo, source.facts.prd.id, run) for run in source.runs)
 
 
 def build_run_view(repo: str, prd: str, run: RunRecord) -> RunView:
@@ -100,7 +101,7 @@ def seconds_between(start: str, end: str) -> float:
 
 
 def build_project_view(repo: str, boards: Iterable[PrdBoard], problems: tuple[str, ...] = ()) -> ProjectView:
-    return ProjectView(repo, tuple(board.view for board in boards), problems)
+    return ProjectView(repo=repo, prds=tuple(board.view for board in boards), problems=problems)
 
 
 def build_board_view(repo: str, boards: Iterable[PrdBoard], problems: tuple[str, ...] = ()) -> BoardView:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prd2pr.domain.breakers.circuits import CircuitState
+from prd2pr.domain.breakers.records import CircuitState
 from prd2pr.domain.records import Spend
-from prd2pr.views.board.models import CircuitView, RunView, WorkerView
+from prd2pr.views.models import CircuitView, RunView, WorkerView
 
 
 def build_worker_views(runs: Iterable[RunView], circuits: Iterable[CircuitView]) -> tuple[WorkerView, ...]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from typing import cast
 
 from prd2pr.domain.cached_copy import copy_cached_properties
@@ -15,19 +13,15 @@ from prd2pr.domain.evidence import Proof, RunSummary, TestResult
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
 from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
+from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import escape_invisible
-from prd2pr.views.pull_request.models import CommitFacts, Tone, TracedTest
+from prd2pr.state.layout import PLAN_STORY
+from prd2pr.views.models import Tone, TracedTest
+from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
 
 StepKey = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
-
-
-def html_anchor(*parts: object) -> str:
-    """Return an HTML id; names with special characters get a digest, so that ids stay unique."""
-    name = "-".join(str(part) for part in parts)
-    tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
-    return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +65,22 @@ class PrdFacts:
     commits: Mapping[StepKey, CommitFacts]
     files: Mapping[str, bytes] = field(default_factory=dict)  # screenshots by digest
     accounts: Mapping[str, StoryAccount] = field(default_factory=dict)  # of settled stories whose records are not read
+    repo: str = ""  # owner/name; empty: not known
+    branch: str = ""
+    roles: tuple[RoleRecord, ...] = ()
+
+    @cached_property
+    def roles_by_story(self) -> Mapping[str, tuple[RoleRecord, ...]]:
+        found: dict[str, list[RoleRecord]] = {}
+        for record in self.roles:
+            found.setdefault(record.story, []).append(record)
+        return {story: tuple(records) for story, records in found.items()}
+
+    @cached_property
+    def planned_at(self) -> str:
+        """Return when the plan was committed first; empty if unknown."""
+        moments = [commit.at for (story, _), commit in self.commits.items() if story == PLAN_STORY and commit.at]
+        return min(moments, default="")
 
     @cached_property
     def by_requirement(self) -> dict[str, list[Story]]:
@@ -101,6 +111,7 @@ class PrdFacts:
         """Return a copy with the diffs of some commits and with screenshots; derived facts do not depend on them and
         are computed once for all story pages."""
         _ = self.progress_by_story, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
+        _ = self.planned_at, self.roles_by_story
         over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
         return copy_cached_properties(self, replace(self, commits=over, files=files))
 

@@ -16,7 +16,7 @@ from prd2pr.domain.machines.next_action import (
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, ProjectState
 from prd2pr.domain.wording import clean_line, clip, count
-from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.models import NextStep
 
 AWAITED_WORK = {
     Phase.DESIGN: "its design",

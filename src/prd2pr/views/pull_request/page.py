@@ -13,7 +13,7 @@ from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_n
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.moderation import describe_alarms, find_alarms
 from prd2pr.domain.records import Backlog, Spend
-from prd2pr.domain.remarks import RoleRemark
+from prd2pr.domain.role_record import RoleRemark
 from prd2pr.domain.wording import (
     clean_line,
     clip,
@@ -24,7 +24,9 @@ from prd2pr.domain.wording import (
     inflect_noun,
 )
 from prd2pr.views.blocked_story import build_blocked_view
-from prd2pr.views.pull_request.board import build_refusal_views, build_story_rows, format_planned_failures
+from prd2pr.views.board.cards import build_card, format_planned_failures
+from prd2pr.views.board.stories import build_refusal_views, build_story_view, sanitize_refused_write
+from prd2pr.views.models import BOARD_PHASES, MAX_TITLE, Figure, NextStep, RefusedWriteView
 from prd2pr.views.pull_request.commits import build_commit_rows
 from prd2pr.views.pull_request.facts import (
     ABORTED,
@@ -37,22 +39,16 @@ from prd2pr.views.pull_request.facts import (
     PrdFacts,
 )
 from prd2pr.views.pull_request.models import (
-    BOARD_PHASES,
-    MAX_TITLE,
     NO_LIMITS,
     ChangedDoc,
     CommitFacts,
     CostRow,
-    Figure,
-    NextStep,
     PlanningCost,
     PullRequestView,
-    RefusedWriteView,
     SpendLimits,
 )
 from prd2pr.views.pull_request.next_step import verify_command
 from prd2pr.views.pull_request.state import BranchSummary
-from prd2pr.views.pull_request.steps import build_story_evidence_views
 from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
 
@@ -115,6 +111,7 @@ def assemble_pull_request_view(
     head, base, unjudged = changes.head or f"prd2pr/{prd.id}", changes.base, changes.unjudged
     view = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
     following = following or find_next_action(view)
+    cards = {story.id: build_card(near, story) for story in near.backlog.stories}
     requirements = build_requirement_rows(facts)
     commit_list = build_commit_rows(facts, changes.unclaimed_commits)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
@@ -135,9 +132,9 @@ def assemble_pull_request_view(
         next_action=following,
         check=verify_command(base, head),
         built=describe_built_stories(near),
-        board=build_story_rows(near),
+        board=tuple(cards.values()),
         stories_in_all=len(backlog.stories),
-        refusals=build_refusal_views(near),
+        refusals=tuple(each for story in near.backlog.stories for each in build_refusal_views(near, story)),
         refused_writes=tuple(map(sanitize_refused_write, changes.refused_writes)),
         questions=tuple(clip(clean_line(question), 400) for question in backlog.questions),
         assumptions=tuple(clip(clean_line(assumption), 400) for assumption in backlog.assumptions),
@@ -145,7 +142,9 @@ def assemble_pull_request_view(
         uncovered=list_uncovered_requirements(requirements),
         trace=build_trace_rows(near),
         costs=build_cost_rows(facts, usage.planning),
-        stories=build_story_evidence_views(near),
+        stories=tuple(
+            build_story_view(near, story, cards[story.id]) for story in near.backlog.stories if near.steps(story.id)
+        ),
         commits=commit_list,
         commits_in_all=len(facts.commits) + len(changes.unclaimed_commits),
         unproven=unproven,
@@ -227,16 +226,6 @@ def describe_built_stories(facts: PrdFacts) -> tuple[str, ...]:
             sentences.append(f"{clip(clean_line(story.title), 120)}: {clip(clean_line(cycle.design.summary), 240)}")
     about = clip(clean_line(facts.prd.summary), 400)
     return (about, *sentences) if about and sentences else tuple(sentences)
-
-
-def sanitize_refused_write(write: RefusedWriteView) -> RefusedWriteView:
-    return RefusedWriteView(
-        clean_line(write.story),
-        clean_line(write.phase),
-        escape_invisible(write.path),
-        clean_line(write.code),
-        clip(clean_line(write.message), 300),
-    )
 
 
 def build_cost_rows(facts: PrdFacts, planning: PlanningCost) -> tuple[CostRow, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-
 from prd2pr.domain.documents import is_document
 from prd2pr.domain.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.domain.machines.story_machine import GATED
-from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Phase, Step, Story
+from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Phase, Step
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.isolation import is_unsandboxed
+from prd2pr.domain.results.mutation import FaultOutcome, MutantResult, MutationResult
 from prd2pr.domain.wording import (
     clean_line,
     clip,
@@ -22,19 +21,16 @@ from prd2pr.domain.wording import (
     format_token_count,
 )
 from prd2pr.languages.python.hidden_examples import describe_hidden_examples
+from prd2pr.views.board.cards import is_unchanged
 from prd2pr.views.diff import parse_patch
-from prd2pr.views.mutation_text import format_flakiness_summary, format_mutation_summary, format_replay_summary
-from prd2pr.views.pull_request.board import is_unchanged
-from prd2pr.views.pull_request.facts import PrdFacts, html_anchor
-from prd2pr.views.pull_request.models import (
-    FindingView,
-    PageView,
-    StepView,
-    StoryEvidenceView,
-    TestRunView,
-    TestView,
-    Tone,
+from prd2pr.views.models import FaultLabel, FaultView, FindingView, StepView, TestRunView, TestView, Tone, html_anchor
+from prd2pr.views.mutation_text import (
+    format_flakiness_summary,
+    format_mutation_score,
+    format_mutation_summary,
+    format_replay_summary,
 )
+from prd2pr.views.pull_request.facts import PrdFacts
 
 FAILURE_REASONS: dict[FailureKind, str] = {
     FailureKind.ASSERTION: "assertion",
@@ -49,6 +45,18 @@ FAILURE_REASONS: dict[FailureKind, str] = {
     FailureKind.EXPLICIT: "failed on demand",
     FailureKind.EXCEPTION: "exception",
 }
+
+
+MAX_CHANGE = 300
+MAX_FAULTS = 200
+# The same as `MutationResult.judged`: a timeout says nothing about the tests.
+FAULT_LABELS: dict[FaultOutcome, FaultLabel] = {
+    "killed": "noticed",
+    "survived": "not noticed",
+    "timeout": "not judged",
+    "not_judged": "not judged",
+}
+FAULT_ORDER: tuple[FaultLabel, ...] = ("not noticed", "not judged", "noticed")
 
 
 def format_parity_summary(parity: DifferentialResult) -> str:
@@ -66,45 +74,10 @@ def format_parity_summary(parity: DifferentialResult) -> str:
     )
 
 
-def build_story_evidence_views(facts: PrdFacts) -> tuple[StoryEvidenceView, ...]:
-    """Build the evidence of all stories that have steps."""
-    return tuple(build_story_evidence_view(facts, story) for story in facts.backlog.stories if facts.steps(story.id))
-
-
-def build_story_evidence_view(facts: PrdFacts, story: Story) -> StoryEvidenceView:
-    progress = facts.progress(story)
-    design = facts.cycles[story.id].design
-    return StoryEvidenceView(
-        anchor=html_anchor("story", story.id),
-        id=clean_line(story.id),
-        title=clip(clean_line(story.title), 120),
-        outcome=progress.word,
-        tone=progress.tone,
-        design=clip(clean_line(design.summary), 600) if design else "",
-        decisions=tuple(clip(clean_line(decision), 300) for decision in design.decisions) if design else (),
-        steps=tuple(build_step_view(facts, story.id, step) for step in facts.steps(story.id)),
-        pages=build_page_views(facts, story.id),
-    )
-
-
-def build_page_views(facts: PrdFacts, story: str) -> tuple[PageView, ...]:
-    """Build the screenshots; data is included only if its digest is the one in the evidence."""
-    step = facts.last_step(story, Phase.INTEGRATED)
-    proof = facts.proof(story, step) if step else None
-    return tuple(
-        PageView(
-            path=clip(escape_invisible(each.path), 200),
-            file=escape_invisible(each.file),
-            digest=escape_invisible(each.digest),
-            data=base64.b64encode(facts.files.get(each.digest, b"")).decode(),
-        )
-        for each in (proof.evidence.pages if proof else ())
-    )
-
-
 def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
     proof = facts.proof(story, step)
     commit = facts.commits.get((story, step.n))
+    mutation = proof.evidence.bite if proof else None
     outcome, tone = describe_step_outcome(facts, story, step)
     note = clip(clean_line(step.note or (proof.evidence.note if proof else "")), 600)
     return StepView(
@@ -113,7 +86,7 @@ def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
         phase=step.phase.value,
         outcome=outcome,
         tone=tone,
-        sha=commit.sha if commit else "",
+        commit=commit.sha if commit else "",
         at=format_time(step.at),
         attempts=step.attempts,
         cost=format_step_cost(step),
@@ -122,6 +95,8 @@ def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
         tests=build_test_views(proof.evidence) if proof else (),
         findings=build_finding_views(proof),
         facts=list_evidence_sentences(proof.evidence) if proof else (),
+        faults=format_mutation_score(mutation) if mutation else "",
+        mutants=build_fault_views(mutation) if mutation else (),
         diff=parse_patch(commit.patch) if commit else (),
     )
 
@@ -268,3 +243,20 @@ def format_repeat_summary(first: RunSummary, second: RunSummary) -> str:
 
 def result_signature(result: TestResult) -> str:
     return result.failure.signature if result.failure else result.outcome
+
+
+def build_fault_views(mutation: MutationResult) -> tuple[FaultView, ...]:
+    """Build the list of mutants, surviving ones first."""
+    tried = [build_fault_view(each) for each in (*mutation.mutants, *mutation.knock_outs)]
+    return tuple(sorted(tried, key=lambda each: FAULT_ORDER.index(each.outcome)))[:MAX_FAULTS]
+
+
+def build_fault_view(fault: MutantResult) -> FaultView:
+    change = fault.change or f"`{fault.function}` raises at once"
+    return FaultView(
+        change=clip(escape_invisible(change), MAX_CHANGE),
+        place=escape_invisible(f"{fault.path}:{fault.line}" if fault.line else fault.path),
+        outcome=FAULT_LABELS[fault.outcome],
+        by=escape_invisible(fault.by),
+        why=clip(clean_line(fault.why), 300) or ("it ran out of time" if fault.outcome == "timeout" else ""),
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from prd2pr.domain.evidence import Coverage
 from prd2pr.domain.records import Criterion, Requirement, Step, Story
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
+from prd2pr.views.models import RequirementRow, Tone, TracedTest, TraceRow, html_anchor
 from prd2pr.views.pull_request.facts import (
     ABORTED,
     ALREADY_BUILT,
@@ -16,9 +17,7 @@ from prd2pr.views.pull_request.facts import (
     PrdFacts,
     RequirementCoverage,
     StoryProgress,
-    html_anchor,
 )
-from prd2pr.views.pull_request.models import RequirementRow, Tone, TracedTest, TraceRow
 
 NO_CRITERION = Criterion(id="", text="")
 MAX_NAMED_STORIES = 20
@@ -104,7 +103,7 @@ def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> Trac
     return TraceRow(
         requirements=tuple(clean_line(requirement) for requirement in story.requirements),
         story=clean_line(story.id),
-        criterion=clean_line(criterion.id),
+        id=clean_line(criterion.id),
         text=clip(clean_line(criterion.text), 240),
         tests=tests,
         commit=facts.sha(story.id, step) if step else "",

@@ -1,0 +1,465 @@
+"""The view model of PRD, story, step and run. Pull request, comments, dashboard, static site and API render it, and the
+client parses it.
+
+Untrusted text is one clean line (`clean_line`) or spelt out (`escape_invisible`); templates escape it.
+Times are UTC, ISO 8601 with a `Z`; an empty one is unknown. Every value survives a round trip through
+JSON, because the API answers with it and projections store it. The client imports this module, so it needs nothing but
+pydantic and the records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field
+
+from prd2pr.domain.breakers.records import CircuitLevel, CircuitState
+from prd2pr.domain.records import Phase, RoleSpend, Spend
+from prd2pr.domain.role_record import RoleRemark
+
+Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
+SETTLED_TONES: tuple[Tone, ...] = ("proven", "unproven")  # of a branch on which nothing is left to do
+
+MAX_TITLE = 160  # of a PRD
+BOARD_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
+NOT_MEASURED = "not measured"
+
+
+class View(BaseModel):
+    """Unknown keys are ignored, so that an older client works with a newer server."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+def html_anchor(*parts: object) -> str:
+    """Return an HTML id; names with special characters get a digest, so that ids stay unique."""
+    name = "-".join(str(part) for part in parts)
+    tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
+    return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+class Column(StrEnum):
+    """The column of a card. Skipped and aborted stories are COMPLETE too: nothing is left to do."""
+
+    PENDING = "PENDING"
+    IN_PROGRESS = "IN PROGRESS"
+    PASSING = "PASSING"  # GREEN is proved, not integrated yet
+    COMPLETE = "COMPLETE"
+    BLOCKED = "BLOCKED"
+
+
+def task_key(repo: str, story: str) -> str:
+    """Return `owner/repo:story-id`, unique over all repositories."""
+    return f"{repo}:{story}"
+
+
+def split_task_key(key: str) -> tuple[str, str]:
+    repo, _, story = key.rpartition(":")
+    return repo, story
+
+
+@dataclass(frozen=True)
+class ColumnCount:
+    column: Column
+    stories: int
+
+
+def sum_column_counts(counts: Iterable[ColumnCount]) -> tuple[ColumnCount, ...]:
+    """Sum up counts by column, in the order of the columns, including empty ones."""
+    found = dict.fromkeys(Column, 0)
+    for each in counts:
+        found[each.column] += each.stories
+    return tuple(ColumnCount(column, stories) for column, stories in found.items())
+
+
+@dataclass(frozen=True)
+class Figure:
+    value: str
+    label: str
+    strong: bool = False
+    joint: str = " "  # between value and label in running text
+
+
+@dataclass(frozen=True)
+class NextStep:
+    sentence: str
+    command: str = ""
+
+
+NO_NEXT_STEP = NextStep("")
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FindingView:
+    code: str
+    severity: str
+    message: str
+    place: str
+
+
+class StepProof(View):
+    """One passed phase."""
+
+    n: int
+    phase: str
+    outcome: str
+    commit: str
+    at: str
+    attempts: int
+    cost: str
+    note: str
+    findings: tuple[FindingView, ...] = ()
+    faults: str = Field(default="", description="How many mutants were killed, as a sentence.")
+
+
+@dataclass(frozen=True)
+class TestView:
+    __test__ = False
+    id: str
+    before: str
+    after: str
+    tone: Tone
+    failure: str = ""  # kind and message
+
+
+@dataclass(frozen=True)
+class TestRunView:
+    label: str  # before, after, repeated
+    collected: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    seconds: str
+    sandbox: str
+    honest: bool
+    problems: tuple[str, ...]
+
+
+FaultLabel = Literal["noticed", "not noticed", "not judged"]
+
+
+@dataclass(frozen=True)
+class FaultView:
+    """A mutant, and whether the story's tests detected it."""
+
+    change: str  # `cents // 100` → `cents * 100`
+    place: str
+    outcome: FaultLabel
+    by: str = ""  # the test that detected it
+    why: str = ""  # why it could not be judged
+
+
+LineKind = Literal["added", "removed", "hunk", "context", "note"]
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    kind: LineKind
+    text: str
+
+
+@dataclass(frozen=True)
+class FileDiff:
+    path: str
+    added: int
+    removed: int
+    lines: tuple[DiffLine, ...]
+    hidden: int = 0
+
+
+class StepView(StepProof):
+    """One step with all its evidence, for pages."""
+
+    anchor: str
+    tone: Tone
+    runs: tuple[TestRunView, ...]
+    tests: tuple[TestView, ...]
+    facts: tuple[str, ...]  # sentences: locked files, comparison with the base, improvement
+    mutants: tuple[FaultView, ...]
+    diff: tuple[FileDiff, ...]
+
+
+# --- stories ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str = ""
+    detail: str = ""
+    sha: str = ""
+    anchor: str = ""
+    tone: Tone = "quiet"
+
+
+class StoryCard(View):
+    """One story of one repository."""
+
+    repo: str
+    prd: str
+    id: str = Field(description="The story's id, unique within its repository.")
+    title: str
+    kind: str
+    column: Column
+    outcome: str = Field(description="Its state in a word or two, as on the pull request.")
+    tone: Tone = "quiet"
+    phase: str = Field(description="The phase that is due, or was passed last; empty: not started.")
+    attempts: int = Field(description="Of roles, over all phases.")
+    refused: int = Field(description="Attempts that a gate refused.")
+    spend: Spend
+    seconds: float = Field(description="Runner time.")
+    since: str = Field(description="The time of its last step; if not started, of the plan.")
+    cells: tuple[Cell, ...] = Field(default=(), description="Its phases, from design to integrated.")
+    tests: str = Field(description="As a sentence: 9 of 9 pass.")
+    bite: str = Field(description="How many mutants its tests killed, as a sentence.")
+    reason: str = Field(default="", description="Why it is blocked.")
+    depends_on: tuple[str, ...] = ()
+
+    @computed_field(description="owner/repo:story, unique across repositories.")  # type: ignore[prop-decorator]
+    @property
+    def key(self) -> str:
+        return task_key(self.repo, self.id)
+
+    @property
+    def anchor(self) -> str:
+        """Return the HTML id of its evidence."""
+        return html_anchor("story", self.id)
+
+
+@dataclass(frozen=True)
+class TracedTest:
+    id: str
+    outcome: str  # passes, fails as expected, not run …
+    tone: Tone = "quiet"
+
+
+class TraceRow(View):
+    """A criterion of a story with its proof."""
+
+    id: str
+    text: str
+    requirements: tuple[str, ...]
+    tests: tuple[TracedTest, ...]
+    commit: str = Field(description="Empty: there is none yet.")
+    verdict: str
+    story: str = ""
+    anchor: str = ""
+    tone: Tone = "quiet"
+
+
+class RefusalView(View):
+    """An attempt that a gate refused."""
+
+    phase: str
+    attempt: int
+    codes: tuple[str, ...]
+    summary: str
+    crossed: bool = Field(description="A later attempt passed.")
+    story: str = ""
+    anchor: str = ""
+
+
+class StoryProof(StoryCard):
+    """A story with all its proofs."""
+
+    prd_title: str
+    prd_path: str
+    branch: str
+    description: str
+    design: str
+    criteria: tuple[TraceRow, ...]
+    steps: tuple[StepProof, ...]
+    refusals: tuple[RefusalView, ...]
+
+
+@dataclass(frozen=True)
+class RequirementRow:
+    id: str
+    text: str
+    stories: tuple[str, ...]
+    verdict: str
+    tone: Tone
+
+
+@dataclass(frozen=True)
+class RefusedWriteView:
+    """A write of a role that the policy refused."""
+
+    story: str
+    phase: str
+    path: str
+    code: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class PageView:
+    """A screenshot of a page after the story; without data only its name is shown."""
+
+    path: str
+    file: str
+    digest: str
+    data: str = ""  # base64 of a PNG
+
+
+class StoryView(StoryProof):
+    """The story page: criterion, test, red run, green run, faults, diff, findings."""
+
+    requirements: tuple[RequirementRow, ...]  # that it serves
+    decisions: tuple[str, ...]
+    symbols: tuple[str, ...]  # that the design planned: shop.points.earn(cart: Cart) -> int
+    steps: tuple[StepView, ...]
+    refused_writes: tuple[RefusedWriteView, ...]
+    remarks: tuple[RoleRemark, ...]  # of roles; they block nothing
+    pages: tuple[PageView, ...] = ()
+    unread: bool = False  # its diffs are in git and were not read
+
+
+# --- PRDs and repositories --------------------------------------------------------------------------------------------
+
+
+class PrdSummary(View):
+    id: str
+    title: str
+    path: str
+    branch: str
+    head: str = Field(description="The commit that this was read from.")
+    state: str = Field(description="Of the project machine: SPRINT_ACTIVE.")
+    outcome: str = Field(description="Its state in a word or two, as on the pull request.")
+    tone: Tone = "working"
+    next: str = Field(description="The next action, as a sentence.")
+    command: str = Field(default="", description="The command that does the next action.")
+    stories: int
+    proven: int
+    counts: tuple[ColumnCount, ...] = Field(description="Stories by column, including empty columns.")
+    spend: Spend
+    replayed: bool = Field(default=False, description="The model's answers came from a recording.")
+    updated_at: str
+
+
+@dataclass(frozen=True)
+class BurndownPoint:
+    at: str
+    left: int
+
+
+class PrdView(PrdSummary):
+    """One PRD on its branch."""
+
+    repo: str
+    base: str
+    figures: tuple[Figure, ...]
+    seconds: float
+    model: str
+    requirements: tuple[RequirementRow, ...]
+    questions: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    alarms: tuple[str, ...]  # of the moderator
+    burn_down: tuple[BurndownPoint, ...]  # of the present sprint
+    burned: str  # the same in a line
+
+
+class ProjectView(View):
+    """A repository with all its PRDs, of this server or of one of its sources."""
+
+    repo: str
+    server: str = Field(default="", description="The other server it comes from; empty: this one.")
+    stale: bool = Field(default=False, description="That server does not answer: this is its last answer.")
+    age_seconds: float = Field(default=0, description="The age of that answer.")
+    problems: tuple[str, ...] = Field(default=(), description="Branches whose state cannot be read, with the reason.")
+    prds: tuple[PrdSummary, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def stories(self) -> int:
+        return sum(prd.stories for prd in self.prds)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def proven(self) -> int:
+        return sum(prd.proven for prd in self.prds)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def counts(self) -> tuple[ColumnCount, ...]:
+        return sum_column_counts(count for prd in self.prds for count in prd.counts)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def spend(self) -> Spend:
+        return sum((prd.spend for prd in self.prds), Spend())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def updated_at(self) -> str:
+        return max((prd.updated_at for prd in self.prds), default="")
+
+
+# --- circuit breakers, workers, runs ----------------------------------------------------------------------------------
+
+
+class CircuitView(View):
+    """A circuit breaker of one PRD, including one that never failed."""
+
+    repo: str
+    prd: str
+    name: str = Field(description="green, push, anthropic:claude-sonnet-5-5, system …")
+    level: CircuitLevel
+    state: CircuitState
+    failures: int = 0
+    since: str = ""
+    last: str = ""
+    why: str = ""
+    opened_at: str = ""
+    by_hand: bool = Field(default=False, description="It trips repeatedly: only a person can reset it.")
+    told: str = Field(default="", description="A sentence; empty if it is closed.")
+
+    @computed_field(description="owner/repo:prd:name; only the name may contain colons.")  # type: ignore[prop-decorator]
+    @property
+    def id(self) -> str:
+        return f"{self.repo}:{self.prd}:{self.name}"
+
+
+class WorkerView(View):
+    """A worker. Branches show which models worked; a server also knows its own active workers."""
+
+    name: str
+    kind: Literal["model", "recording", "pool", "actions", "plugin"]
+    state: Literal["working", "idle", "gone", "not known"] = "not known"
+    working_on: str = ""  # a task's key or another description
+    repos: tuple[str, ...] = ()
+    runs: int = 0
+    steps: int = 0
+    spend: Spend = Spend()
+    last_seen: str = ""
+    circuit: CircuitState = "closed"
+
+
+class RunView(View):
+    """One invocation."""
+
+    repo: str
+    prd: str
+    id: str
+    started_at: str
+    ended_at: str
+    seconds: float
+    model: str
+    replayed: bool = Field(description="The model's answers came from a recording.")
+    outcome: str
+    steps: tuple[str, ...] = Field(description="loyalty-2/3: the third step of the story.")
+    spend: Spend
+    roles: tuple[RoleSpend, ...] = ()
+
+    @computed_field(description="owner/repo:run.")  # type: ignore[prop-decorator]
+    @property
+    def key(self) -> str:
+        return f"{self.repo}:{self.id}"
