@@ -28,7 +28,6 @@ from prd2pr.github.messages.markers import (
 )
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
-    BacklogRow,
     BudgetReply,
     BudgetRow,
     ExplainReply,
@@ -237,10 +236,8 @@ def queries() -> dict[str, CommandReply]:
         outcome="failed",
         failure=Failure(kind=FailureKind.ASSERTION, stage="call", exception="AssertionError", message="assert 1 == 2"),
     )
-    rows = tuple(
-        BacklogRow(s.id, s.title, s.kind, s.status, s.priority, len(s.criteria), s.depends_on, s.id != "loyalty-5")
-        for s in sample().backlog.stories
-    )  # fmt: skip
+    rows = sample().backlog.stories
+    approved = frozenset(story.id for story in rows if story.id != "loyalty-5")
     return {
         "help": HelpReply(
             (
@@ -321,7 +318,9 @@ def queries() -> dict[str, CommandReply]:
                 BurndownPoint("2026-11-16T10:05:00Z", 2),
             ),
         ),
-        "backlog": BacklogReply(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
+        "backlog": BacklogReply(
+            rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5"), approved
+        ),
         "registered": RegisterReply("octo/calc", "main", (".prd2pr.yml", "prds/_template.md"), 7),
         "registered_before": RegisterReply("octo/calc", "main"),
     }  # fmt: skip

@@ -15,7 +15,7 @@ from prd2pr.errors import InputInvalid
 from prd2pr.memory.commit import add_memory, find_relevant_memory, read_memory
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.queries import compute_correction_factor, find_similar_failures, rank_slow_agents
-from prd2pr.reports.query_scope import find_query_scope, list_trace_lines, load_prd_facts
+from prd2pr.reports.query_scope import find_query_scope, find_trace_lines, load_prd_facts
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PrdLayout
 from prd2pr.state.store import StateChange, StateStore
@@ -136,7 +136,7 @@ def test_the_trace_leads_from_requirement_to_verdict(world):
     with Git.open(world.repo) as git:
         facts = load_prd_facts(git, "calc", git.rev(world.branch))
         assert facts is not None
-        lines = list_trace_lines([facts])
+        lines = tuple(find_trace_lines([facts]))
         integrated = world.git("log", "-1", "--format=%H", "--grep=^integrated(calc-1)", world.branch)
     first = lines[0]
     assert (first.requirements, first.story, first.criterion, first.verdict) == (
@@ -147,8 +147,8 @@ def test_the_trace_leads_from_requirement_to_verdict(world):
     )
     assert first.commit == integrated
     assert first.tests and all("::test_" in test for test in first.tests)
-    assert {line.story for line in list_trace_lines([facts], about="FR-2")} == {"calc-2"}
-    assert list_trace_lines([facts], about="nobody") == ()
+    assert {line.story for line in find_trace_lines([facts], about="FR-2")} == {"calc-2"}
+    assert not any(find_trace_lines([facts], about="nobody"))
 
 
 def test_memory_is_read_completely_and_by_kind(world):

@@ -29,7 +29,7 @@ from prd2pr.planning.plan import (
 from prd2pr.prd.diff import RequirementChange, diff_requirements
 from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
 from prd2pr.prd.restored_requirements import REMOVED_SENTENCE, apply_restored, get_first_line, is_obsolete_question
-from prd2pr.views.plan import PlanDiff, build_planned_story
+from prd2pr.views.plan import PlanDiff
 
 
 @dataclass(frozen=True)
@@ -340,14 +340,13 @@ def diff_plans(before: Backlog, after: Backlog, asked: tuple[str, ...] = ()) -> 
         skipped_now = story.status == "skipped" and story.id in old and old[story.id].status != "skipped"
         return skipped_now or story.id in after.dropping
 
-    shown = {story.id: build_planned_story(story) for story in after.stories}
     gone = [story for story in after.stories if dropped(story)]
     there = [story for story in after.stories if story.status != "skipped" and story not in gone]
     return PlanDiff(
-        kept=tuple(shown[story.id] for story in there if old.get(story.id) == story),
-        new=tuple(shown[story.id] for story in there if story.id not in old),
-        changed=tuple(shown[story.id] for story in there if story.id in old and old[story.id] != story),
-        dropped=tuple(shown[story.id] for story in gone),
+        kept=tuple(story for story in there if old.get(story.id) == story),
+        new=tuple(story for story in there if story.id not in old),
+        changed=tuple(story for story in there if story.id in old and old[story.id] != story),
+        dropped=tuple(gone),
         asked=asked,
     )
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.costs.budget import UsageLimits
-from prd2pr.domain.evidence import Proof
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.paths import CONVENTIONS, PathRules
-from prd2pr.domain.records import Cycle
 from prd2pr.reports.pull_request import add_patches, compute_planning_cost, read_screenshots, read_step_commits
 from prd2pr.state.branch_base import find_branch_start
-from prd2pr.state.codec import decode_document
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.state.story_records import read_cycles, read_runs
+from prd2pr.state.story_records import ProofReader, read_cycles, read_runs
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.pull_request.facts import PrdFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, ProofSummary, StepKey
 from prd2pr.views.pull_request.models import SpendLimits
 from prd2pr.workflow.breakers import current_circuits
 from prd2pr.workflow.human_commits import list_unjudged_commits
@@ -42,7 +38,7 @@ class BoardReader:
     mode: ApprovalMode = "given"
     local: bool = False
     living_docs: frozenset[str] = NO_LIVING_DOCS
-    _proofs: dict[str, Proof] = field(default_factory=dict, repr=False)  # by blob
+    _last: dict[str, tuple[ProofReader, dict[StepKey, ProofSummary]]] = field(default_factory=dict, repr=False)
 
     def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
         """Read everything but the diffs; None: no plan. `head`: a commit, if the branch does not exist here."""
@@ -51,7 +47,7 @@ class BoardReader:
             return None
         base = find_branch_start(self.git, state.commit).commit
         cycles = read_cycles(state, state.cycle_ids)
-        proofs = self._proofs_of(state, cycles.values())
+        proofs = ProofReader(state, cycles)
         commits, unclaimed_commits = read_step_commits(self.git, base, state.commit, prd)
         runs = read_runs(state)
         facts = PrdFacts(
@@ -64,6 +60,7 @@ class BoardReader:
             repo=self.repo,
             branch=branch,
             roles=tuple(load_role_records(state)),
+            summaries=self._reuse_summaries(prd, proofs),
         )
         return PrdSource(
             head=state.commit,
@@ -93,20 +90,13 @@ class BoardReader:
             add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(state, proofs)
         )
 
+    def _reuse_summaries(self, prd: str, proofs: ProofReader) -> dict[StepKey, ProofSummary]:
+        """Return the summaries of unchanged proofs from the last reading; the views add the others."""
+        before, known = self._last.get(prd, (proofs, {}))
+        kept = {key: each for key, each in known.items() if before.get_blob(key) == proofs.get_blob(key)}
+        self._last[prd] = (proofs, kept)
+        return kept
+
     def _circuits(self, state: BranchState) -> Circuits:
         journal = Journal(self.git.private, state.store.prd_id)
         return current_circuits(state, journal.entries_since(state.commit) if self.local else ())
-
-    def _proofs_of(self, state: BranchState, cycles: Iterable[Cycle]) -> dict[StepKey, Proof]:
-        """Read all proofs in one batch: a plan of a thousand stories has thousands of evidence files."""
-        blobs = {entry.path: entry.blob for entry in self.git.entries(state.commit, state.paths.evidence_root)}
-        wanted: dict[StepKey, tuple[str, str]] = {}
-        for cycle in cycles:
-            for step in cycle.steps:
-                path = state.paths.evidence(cycle.story, step.n, step.phase)
-                if path in blobs:
-                    wanted[cycle.story, step.n] = (path, blobs[path])
-        unread = {blob: path for path, blob in wanted.values() if blob not in self._proofs}
-        for blob, data in self.git.read_blobs(unread).items():
-            self._proofs[blob] = decode_document(Proof, data, unread[blob])
-        return {key: self._proofs[blob] for key, (_, blob) in wanted.items()}

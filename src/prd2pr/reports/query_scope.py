@@ -10,10 +10,10 @@ from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import PRDS, STATE
 from prd2pr.state.store import StateStore
-from prd2pr.state.story_records import read_full_records
+from prd2pr.state.story_records import ProofReader, read_cycles
 from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.models import CommitFacts
-from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows
+from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows
 
 SHORT_SHA = 7
 
@@ -37,15 +37,15 @@ class TraceLine:
         return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
 
 
-def list_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> tuple[TraceLine, ...]:
-    """Of all PRDs; or what is about one of them, a requirement, story, criterion, test or commit."""
+def find_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> Iterator[TraceLine]:
+    """Yield the trace of all PRDs; or what is about one of them, a requirement, story, criterion, test or commit."""
     lines = (line for facts in branches for line in iter_trace_lines(facts))
-    return tuple(line for line in lines if not about or line.is_about(about))
+    return (line for line in lines if not about or line.is_about(about))
 
 
 def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
     prd = facts.prd.id
-    for row in build_trace_rows(facts):
+    for row in iter_trace_rows(facts):
         tests = tuple(test.id for test in row.tests)
         yield TraceLine(prd, row.requirements, row.story, row.id, row.text, tests, row.commit, row.verdict)
     for wanted in build_requirement_rows(facts):
@@ -93,8 +93,9 @@ def load_prd_facts(git: Git, prd: str, head: str) -> PrdFacts | None:
     state = StateStore(git, prd).load(head)
     if state.prd is None:
         return None
-    read = read_full_records(state, state.cycle_ids)
-    return PrdFacts(state.prd, state.backlog, state.status, read.cycles, read.proofs, find_step_commits(git, prd, head))
+    cycles = read_cycles(state, state.cycle_ids)
+    proofs = ProofReader(state, cycles)
+    return PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, find_step_commits(git, prd, head))
 
 
 def find_step_commits(git: Git, prd: str, head: str) -> dict[StepKey, CommitFacts]:

@@ -97,7 +97,7 @@ def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
         tests=len(tests),
         gates=sum(step.phase in GATED and facts.is_proved(story.id, step) for step in steps),
         files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),
-        last_run=max((at for at, _ in facts.runs(story.id)), default=""),
+        last_run=facts.last_run_at(story.id),
         costs=tuple(map(step_cost, steps)),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,28 +15,70 @@ from prd2pr.state.store import BranchState
 
 D = TypeVar("D", bound=Document)
 K = TypeVar("K", bound=Hashable)
+ProofKey = tuple[str, int]  # story and number of the step
+MAX_STORIES_IN_MEMORY = 4  # whose proofs a `ProofReader` keeps
 
 
 @dataclass(frozen=True)
 class StoryRecords:
     cycles: Mapping[str, Cycle]
-    proofs: Mapping[tuple[str, int], Proof]  # by story and number of the step
+    proofs: Mapping[ProofKey, Proof]
 
 
 def read_full_records(state: BranchState, names: Iterable[str]) -> StoryRecords:
-    """Read by blob: git needs longer to look up a path among ten thousand files than to read the file."""
-    git, paths = state.store.git, state.paths
     cycles = read_cycles(state, names)
+    there = list_proof_blobs(state, cycles)
+    return StoryRecords(cycles, _decode_blobs(state, Proof, {path: (key, blob) for key, (path, blob) in there.items()}))
+
+
+def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[ProofKey, tuple[str, str]]:
+    """Return path and blob of each proof: among ten thousand files, git reads a blob faster than it finds a path."""
+    git, paths = state.store.git, state.paths
     trees = git.names(state.commit, paths.evidence_root)
     with_evidence = [name for name in cycles if name in trees]
     listed = dict(zip(with_evidence, git.list_names_in(trees[name] for name in with_evidence), strict=True))
-    there = {
-        paths.evidence(name, step.n, step.phase): ((name, step.n), blob)
+    return {
+        (name, step.n): (paths.evidence(name, step.n, step.phase), blob)
         for name, files in listed.items()
         for step in cycles[name].steps
         if (blob := files.get(f"{step.n}-{step.phase.value}.json"))
     }
-    return StoryRecords(cycles, _decode_blobs(state, Proof, there))
+
+
+class ProofReader(Mapping[ProofKey, Proof]):
+    """The proofs of all stories, of which only those of the stories used last are in memory."""
+
+    def __init__(self, state: BranchState, cycles: Mapping[str, Cycle]) -> None:
+        self._state = state
+        self._files = list_proof_blobs(state, cycles)
+        self._keys_by_story: dict[str, list[ProofKey]] = {}
+        for key in self._files:
+            self._keys_by_story.setdefault(key[0], []).append(key)
+        self._cache: OrderedDict[str, dict[ProofKey, Proof]] = OrderedDict()
+
+    def __getitem__(self, key: ProofKey) -> Proof:
+        if key not in self._files:
+            raise KeyError(key)
+        story = key[0]
+        if story not in self._cache:
+            wanted = {path: (each, blob) for each in self._keys_by_story[story] for path, blob in (self._files[each],)}
+            self._cache[story] = _decode_blobs(self._state, Proof, wanted)
+            while len(self._cache) > MAX_STORIES_IN_MEMORY:
+                self._cache.popitem(last=False)
+        return self._cache[story][key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._files
+
+    def __iter__(self) -> Iterator[ProofKey]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def get_blob(self, key: ProofKey) -> str:
+        """Return the blob of a proof; empty if there is none."""
+        return self._files[key][1] if key in self._files else ""
 
 
 def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:

@@ -12,22 +12,12 @@ from prd2pr.views.pull_request.models import NO_LIMITS, SpendLimits
 
 
 @dataclass(frozen=True)
-class PlannedStory:
-    id: str
-    title: str
-    kind: str
-    criteria: tuple[str, ...]
-    requirements: tuple[str, ...] = ()
-    depends_on: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PlanView:
     """A plan for approval. `command` approves it; empty: no approval needed."""
 
     title: str
     path: str
-    stories: tuple[PlannedStory, ...]
+    stories: tuple[Story, ...]
     questions: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     estimate: Estimate | None = None
@@ -45,10 +35,10 @@ class PlanView:
 class PlanDiff:
     """Changes of the plan after a change of the PRD."""
 
-    kept: tuple[PlannedStory, ...] = ()
-    new: tuple[PlannedStory, ...] = ()
-    changed: tuple[PlannedStory, ...] = ()
-    dropped: tuple[PlannedStory, ...] = ()
+    kept: tuple[Story, ...] = ()
+    new: tuple[Story, ...] = ()
+    changed: tuple[Story, ...] = ()
+    dropped: tuple[Story, ...] = ()
     asked: tuple[str, ...] = ()  # questions that a person must answer first
 
     @property
@@ -91,17 +81,6 @@ def _format_range(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def build_planned_story(story: Story) -> PlannedStory:
-    return PlannedStory(
-        id=story.id,
-        title=story.title,
-        kind=f"{story.kind}, verify only" if story.verify_only else story.kind,
-        criteria=tuple(criterion.text for criterion in story.criteria),
-        requirements=story.requirements,
-        depends_on=story.depends_on,
-    )
-
-
 def build_plan_view(
     prd: Prd,
     backlog: Backlog,
@@ -115,7 +94,7 @@ def build_plan_view(
     return PlanView(
         title=prd.title,
         path=prd.path,
-        stories=tuple(map(build_planned_story, list_wanted_stories(backlog))),
+        stories=list_wanted_stories(backlog),
         questions=backlog.questions,
         assumptions=backlog.assumptions,
         estimate=estimate,

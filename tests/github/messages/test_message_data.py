@@ -121,7 +121,7 @@ def test_a_check_reports_the_gate_result() -> None:
     assert ("prd2pr / green(loyalty-3)", "neutral") in [(check.name, check.conclusion) for check in checks]
     assert len({check.key for check in checks}) == len(checks) == 9
     story, step = next(list_steps_to_check(pull_view))
-    unproven = phase_check("loyalty", story, replace(step, tone="unproven"), "", ())
+    unproven = phase_check("loyalty", story, step.model_copy(update={"tone": "unproven"}), "", ())
     assert unproven.conclusion == "failure"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -154,7 +153,9 @@ def test_projects_of_other_servers_have_no_links_to_local_boards(
 ) -> None:
     sign_in(client)
     (first, *_) = shown.reading.projects()
-    monkeypatch.setattr(shown.reading, "projects", lambda repos=None: (replace(first, server="prd2pr.example.org"),))
+    monkeypatch.setattr(
+        shown.reading, "projects", lambda repos=None: (first.model_copy(update={"server": "prd2pr.example.org"}),)
+    )
     text = client.get("/dashboard").text
     assert "on prd2pr.example.org" in text and "acme/other" in text
     assert "/dashboard/projects/" not in text

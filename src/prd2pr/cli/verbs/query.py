@@ -6,9 +6,10 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from prd2pr.cli.context import SystemClock, open_repository, read_config
@@ -20,8 +21,9 @@ from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.retention import RetentionPolicy
 from prd2pr.memory.similarity import DEFAULT_LIMIT
 from prd2pr.prd.validation_messages import find_close_match
-from prd2pr.reports.query_scope import QueryScope, find_query_scope, list_trace_lines, load_prd_facts
+from prd2pr.reports.query_scope import QueryScope, find_query_scope, find_trace_lines, load_prd_facts
 from prd2pr.state.git import Git
+from prd2pr.views.pull_request.facts import PrdFacts
 
 MAX_ROWS = 1000
 DEFAULT_ROWS = 100
@@ -43,7 +45,7 @@ class QueryInput:
 @dataclass(frozen=True)
 class NamedQuery:
     help: str
-    rows: Callable[[QueryInput], Sequence[Any]]  # frozen dataclasses
+    rows: Callable[[QueryInput], Iterable[Any]]  # frozen dataclasses
     columns: tuple[str, ...]  # shown to people
     text_kind: str = ""  # what TEXT is, if the query takes one
     needs_text: bool = False
@@ -93,7 +95,7 @@ QUERIES: dict[str, NamedQuery] = {
     ),
     "trace": NamedQuery(
         "Requirement → story → criterion → test → commit → verdict",
-        lambda query_input: list_trace_lines(load_facts(query_input), query_input.text),
+        lambda query_input: find_trace_lines(load_facts(query_input), query_input.text),
         ("requirements", "story", "criterion", "tests", "commit", "verdict"),
         text_kind="a PRD, requirement, story, criterion, test or commit",
         unknown_text="{text} is not a recorded PRD, requirement, story, criterion, test or commit.",
@@ -149,13 +151,13 @@ def select_query(options: argparse.Namespace) -> NamedQuery:
     return query
 
 
-def load_facts(query_input: QueryInput) -> list[Any]:
+def load_facts(query_input: QueryInput) -> Iterator[PrdFacts]:
     found = (load_prd_facts(query_input.git, prd, head) for prd, head in sorted(query_input.where.heads.items()))
-    return [facts for facts in found if facts is not None]
+    return (facts for facts in found if facts is not None)
 
 
 def run_named_query(query: NamedQuery, query_input: QueryInput, options: argparse.Namespace, limit: int) -> str:
-    rows = [asdict(row) for row in query.rows(query_input)][:limit]
+    rows = [asdict(row) for row in islice(query.rows(query_input), limit)]
     if options.json:
         return json.dumps({"query": options.name, "rows": rows}, indent=2) + "\n"
     if not rows:

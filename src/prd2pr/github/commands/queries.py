@@ -11,7 +11,6 @@ from prd2pr.domain.evidence import Finding
 from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.project_machine import apply_project_command
 from prd2pr.domain.machines.refusal import CommandRefusal
-from prd2pr.domain.records import SETTLED, Story
 from prd2pr.error_table import ERRORS_BY_CODE
 from prd2pr.github.commands.help import MachineStates, help_rows, list_allowed_commands
 from prd2pr.github.commands.request import BranchQuery
@@ -19,7 +18,6 @@ from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.verification import show_test_run, show_verification
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
-    BacklogRow,
     BudgetReply,
     BudgetRow,
     ExplainReply,
@@ -100,22 +98,8 @@ def show_backlog(query: BranchQuery) -> CommandReply:
     refusal = apply_project_command(query.state.status.state, query.command.name)
     if isinstance(refusal, CommandRefusal):
         return IllegalReply(refusal, find_next_step(query.session, query.state))
-    approved = load_approved_stories(query.session, query.state)
-    rows = tuple(build_backlog_row(story, approved) for story in query.state.backlog.stories)
-    return BacklogReply(rows, query.state.backlog.questions, find_next_step(query.session, query.state))
-
-
-def build_backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
-    return BacklogRow(
-        id=story.id,
-        title=story.title,
-        kind=story.kind,
-        status=story.status,
-        priority=story.priority,
-        criteria=len(story.criteria),
-        depends_on=story.depends_on,
-        approved=None if approved is None or story.status in SETTLED else story.id in approved,
-    )
+    backlog, approved = query.state.backlog, load_approved_stories(query.session, query.state)
+    return BacklogReply(backlog.stories, backlog.questions, find_next_step(query.session, query.state), approved)
 
 
 # --- the stories ------------------------------------------------------------------------------------------------------

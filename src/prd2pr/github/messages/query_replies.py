@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from prd2pr.domain.costs.budget import Unit, format_amount
 from prd2pr.domain.evidence import Failure, Finding, RunReport, TestResult
-from prd2pr.domain.records import Sprint, Status
+from prd2pr.domain.records import Sprint, Status, Story
 from prd2pr.proof.attestation import StatementCheck
 from prd2pr.views.burndown import format_burndown, render_burndown_chart
 from prd2pr.views.models import NO_NEXT_STEP, BurndownPoint, Figure, NextStep, StoryCard
@@ -239,23 +239,12 @@ class SprintReply:
 
 
 @dataclass(frozen=True)
-class BacklogRow:
-    id: str
-    title: str
-    kind: str
-    status: str
-    priority: int
-    criteria: int
-    depends_on: tuple[str, ...] = ()
-    approved: bool | None = None  # None: nothing has to be approved
-
-
-@dataclass(frozen=True)
 class BacklogReply:
     template: ClassVar[str] = "backlog"
-    rows: tuple[BacklogRow, ...]
+    rows: tuple[Story, ...]
     questions: tuple[str, ...] = ()
     next: NextStep = NO_NEXT_STEP
+    approved: frozenset[str] | None = None  # None: nothing has to be approved
 
 
 QueryReply = (

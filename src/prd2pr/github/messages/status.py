@@ -14,7 +14,7 @@ from prd2pr.errors import Stopped
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.blocked_story import BlockedView
-from prd2pr.views.models import Figure, NextStep, RefusalView
+from prd2pr.views.models import NextStep, RefusalView
 from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.pull_request.next_step import build_budget_step
 
@@ -39,10 +39,9 @@ MAX_REFUSALS = 3
 
 @dataclass(frozen=True)
 class StatusView:
-    title: str
+    pr: PullRequestView
     headline: Headline
     reason: str
-    figures: tuple[Figure, ...]
     next: NextStep
     refusals: tuple[RefusalView, ...] = ()  # the last ones without a later accepted attempt
     questions: tuple[str, ...] = ()
@@ -51,10 +50,7 @@ class StatusView:
     pull_url: str = ""
     run_url: str = ""
     tracking: int | None = None
-    unproven: int = 0  # commits
-    uncovered: tuple[str, ...] = ()  # requirements that no story builds
     blocked: BlockedView | None = None
-    alarms: tuple[str, ...] = ()
 
 
 def build_status_view(
@@ -72,10 +68,9 @@ def build_status_view(
     headline = choose_headline(pull_view, status, stop, problem, refuted)
     waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
     return StatusView(
-        title=pull_view.title,
+        pr=pull_view,
         headline=headline,
         reason=refuted.sentence() if refuted else headline_reason(pull_view, status, headline, stop),
-        figures=pull_view.figures,
         next=choose_next_step(pull_view, stop, problem),
         refusals=tuple(each for each in pull_view.refusals if not each.crossed)[-MAX_REFUSALS:],
         questions=pull_view.questions if waiting else (),
@@ -84,10 +79,7 @@ def build_status_view(
         pull_url=pull_url,
         run_url=run_url,
         tracking=tracking,
-        unproven=len(pull_view.unproven),
-        uncovered=pull_view.uncovered,
         blocked=pull_view.blocked if headline == "blocked" else None,
-        alarms=pull_view.alarms,
     )
 
 

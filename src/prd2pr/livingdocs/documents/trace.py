@@ -12,7 +12,7 @@ from prd2pr.livingdocs.history import LivingFacts, PrdHistory, StoryHistory
 from prd2pr.views.models import RequirementRow, TracedTest, TraceRow
 from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import select_shown_stories
-from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
+from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
 
 
 class StepName(NamedTuple):
@@ -80,7 +80,7 @@ def trace_prd(worked: PrdHistory) -> TracedPrd:
         worked.prd.path,
         requirements,
         list_uncovered_requirements(requirements),
-        tuple(trace_stories(worked, build_trace_rows(shown))),
+        tuple(trace_stories(worked, tuple(iter_trace_rows(shown)))),
         len(worked.backlog.stories) - len(near.stories),
     )
 

@@ -30,7 +30,6 @@ from prd2pr.views.models import (
     html_anchor,
     sum_column_counts,
 )
-from prd2pr.views.mutation_text import format_mutation_score
 from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, WAITING, PrdFacts, StoryProgress
 
 SKIPPED_BY = {Phase.DESIGN: DESIGN_SKIPPED, Phase.REFACTOR: REFACTORING_SKIPPED}
@@ -167,8 +166,8 @@ def build_passed_cell(facts: PrdFacts, story: Story, step: Step) -> Cell:
 
 
 def is_unchanged(facts: PrdFacts, story: str, step: Step) -> bool:
-    proof = facts.proof(story, step)
-    return proof is not None and not proof.evidence.changes
+    proof = facts.proof_summary(story, step)
+    return proof is not None and not proof.has_changes
 
 
 def build_pending_cell(cycle: Cycle | None, phase: Phase, progress: StoryProgress) -> Cell:
@@ -212,10 +211,10 @@ def format_story_mutation_score(facts: PrdFacts, story: Story) -> str:
     if step is None or story.kind in UNTESTED_KINDS:
         return ""
     later = facts.last_step(story.id, Phase.REFACTOR)
-    proofs = [facts.proof(story.id, each) for each in (later, step) if each]
-    mutations = [proof.evidence.bite for proof in proofs if proof and proof.evidence.bite]
+    proofs = [facts.proof_summary(story.id, each) for each in (later, step) if each]
+    mutations = [proof.mutation for proof in proofs if proof and proof.mutation]
     measured = [mutation for mutation in mutations if mutation.judged] or mutations
-    return format_mutation_score(measured[0]) if measured else NOT_MEASURED
+    return measured[0].score if measured else NOT_MEASURED
 
 
 def format_story_tests(facts: PrdFacts, story: str) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from prd2pr.domain.records import Phase, RefusedAttempt, Spend, Story
-from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.wording import clean_line
 from prd2pr.verification.findings import FINDINGS
 from prd2pr.views.board.costs import parse_day
@@ -14,14 +13,14 @@ from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseM
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
 from prd2pr.views.models import BOARD_PHASES, ColumnCount, sum_column_counts
-from prd2pr.views.pull_request.facts import PROVEN, PrdFacts
+from prd2pr.views.pull_request.facts import PROVEN, MutationTotals, PrdFacts
 
 
 def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> MetricsView:
     facts = source.facts
     stories = facts.backlog.stories
     tests = [test for story in stories for test in facts.tests(story.id)]
-    mutations = [mutation for story in stories if (mutation := find_mutation_result(facts, story)) is not None]
+    mutations = [mutation for story in stories if (mutation := find_mutation_totals(facts, story)) is not None]
     return MetricsView(
         stories=len(stories),
         proven=sum(facts.progress(story) is PROVEN for story in stories),
@@ -29,7 +28,7 @@ def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> M
         tests=sum(test.outcome == "passes" for test in tests),
         tests_in_all=len(tests),
         faults=sum(mutation.killed for mutation in mutations),
-        faults_in_all=sum(len(mutation.judged) for mutation in mutations),
+        faults_in_all=sum(mutation.judged for mutation in mutations),
         phases=tuple(measure_phase(facts, phase) for phase in BOARD_PHASES),
         codes=rank_codes(
             Counter(clean_line(code) for each in iter_refused_attempts(facts) for code in set(each.codes))
@@ -62,11 +61,11 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
     )
 
 
-def find_mutation_result(facts: PrdFacts, story: Story) -> MutationResult | None:
-    """Return the mutation result of the last step that measured it."""
+def find_mutation_totals(facts: PrdFacts, story: Story) -> MutationTotals | None:
+    """Return the totals of the last step that measured it."""
     steps = (facts.last_step(story.id, phase) for phase in (Phase.REFACTOR, Phase.GREEN))
-    proofs = (facts.proof(story.id, step) for step in steps if step)
-    return next((mutation for proof in proofs if proof and (mutation := proof.evidence.bite) and mutation.judged), None)
+    proofs = (facts.proof_summary(story.id, step) for step in steps if step)
+    return next((proof.mutation for proof in proofs if proof and proof.mutation and proof.mutation.judged), None)
 
 
 def find_settled_day(facts: PrdFacts, story: Story) -> str:

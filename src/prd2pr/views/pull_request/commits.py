@@ -51,8 +51,8 @@ def build_step_commit_row(facts: PrdFacts, key: StepKey, commit: CommitFacts) ->
 
 
 def is_code_change(facts: PrdFacts, story: str, step: Step) -> bool:
-    proof = facts.proof(story, step)
-    return proof is None or proof.evidence.base_tree != proof.evidence.head_tree
+    proof = facts.proof_summary(story, step)
+    return proof is None or proof.has_new_tree
 
 
 def build_commit_row(commit: CommitFacts, proof: str, tone: Tone, link: str) -> CommitRow:

@@ -6,10 +6,11 @@ from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from sys import intern
 from typing import cast
 
 from prd2pr.domain.cached_copy import copy_cached_properties
-from prd2pr.domain.evidence import Proof, RunSummary, TestResult
+from prd2pr.domain.evidence import Proof, RunSummary
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
 from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
@@ -18,6 +19,7 @@ from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import escape_invisible
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.views.models import Tone, TracedTest
+from prd2pr.views.mutation_text import format_mutation_score
 from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
 
@@ -55,6 +57,40 @@ class RequirementCoverage:
     progress_counts: Counter[StoryProgress]
 
 
+@dataclass(frozen=True, slots=True)
+class MutationTotals:
+    killed: int
+    judged: int
+    score: str  # `12 of 13 mutants killed`
+
+
+@dataclass(frozen=True, slots=True)
+class ProofSummary:
+    """What the views of a whole PRD need of each proof: all evidence of ten thousand stories takes gigabytes."""
+
+    accepted: Phase | None  # the phase that a gate accepted
+    warnings: int
+    has_changes: bool
+    has_new_tree: bool
+    outcomes: Mapping[str, str] | None  # of the story's tests in its run; None: no run
+    mutation: MutationTotals | None
+
+
+def summarize_proof(proof: Proof) -> ProofSummary:
+    evidence, verdict = proof.evidence, proof.verdict
+    run, mutation = evidence.head_run, evidence.bite
+    return ProofSummary(
+        accepted=evidence.phase if verdict.accepted and verdict.phase is evidence.phase else None,
+        warnings=sum(each.severity == "warning" for each in verdict.findings),
+        has_changes=bool(evidence.changes),
+        has_new_tree=evidence.base_tree != evidence.head_tree,
+        outcomes={intern(result.id): result.outcome for result in run.story} if run else None,
+        mutation=MutationTotals(mutation.killed, len(mutation.judged), format_mutation_score(mutation))
+        if mutation
+        else None,
+    )
+
+
 @dataclass(frozen=True)
 class PrdFacts:
     prd: Prd
@@ -68,6 +104,7 @@ class PrdFacts:
     repo: str = ""  # owner/name; empty: not known
     branch: str = ""
     roles: tuple[RoleRecord, ...] = ()
+    summaries: dict[StepKey, ProofSummary] = field(default_factory=dict, repr=False, compare=False)  # made so far
 
     @cached_property
     def roles_by_story(self) -> Mapping[str, tuple[RoleRecord, ...]]:
@@ -154,21 +191,25 @@ class PrdFacts:
     def proof(self, story: str, step: Step) -> Proof | None:
         return self.proofs.get((story, step.n))
 
+    def proof_summary(self, story: str, step: Step) -> ProofSummary | None:
+        key = (story, step.n)
+        if key not in self.summaries and (proof := self.proofs.get(key)):
+            self.summaries[key] = summarize_proof(proof)
+        return self.summaries.get(key)
+
     def sha(self, story: str, step: Step) -> str:
         commit = self.commits.get((story, step.n))
         return commit.sha if commit else ""
 
     def warnings(self, story: Story, cycle: Cycle) -> int:
         """Count the warnings with which its gates accepted it."""
-        proofs = (self.proof(story.id, step) for step in cycle.steps)
-        return sum(each.severity == "warning" for proof in proofs if proof for each in proof.verdict.findings)
+        proofs = (self.proof_summary(story.id, step) for step in cycle.steps)
+        return sum(proof.warnings for proof in proofs if proof)
 
     def is_proved(self, story: str, step: Step) -> bool:
         """Whether a gate of exactly this phase accepted the step."""
-        proof = self.proof(story, step)
-        if proof is None:
-            return False
-        return proof.verdict.accepted and proof.verdict.phase is step.phase and proof.evidence.phase is step.phase
+        proof = self.proof_summary(story, step)
+        return proof is not None and proof.accepted is step.phase
 
     def is_unproven(self, story: str, step: Step) -> bool:
         """Whether the step claims a gate without proof; a refactoring without a commit claims nothing."""
@@ -225,38 +266,37 @@ class PrdFacts:
     @cached_property
     def latest_run(self) -> RunSummary | None:
         """Return the latest full test run of all stories, which shows what passes now."""
-        newest = max((run for story in self.cycles for run in self.runs(story)), key=lambda run: run[0], default=None)
-        return newest[1] if newest else None
-
-    def runs(self, story: str) -> Iterator[tuple[str, RunSummary]]:
-        """Yield the test runs of valid steps with their times."""
-        for step in self.effective_steps(story):
+        steps = [(story, step) for story in self.cycles for step in self.effective_steps(story)]
+        for story, step in sorted(steps, key=lambda each: each[1].at, reverse=True):
             proof = self.proof(story, step)
             if proof and proof.evidence.head_run:
-                yield step.at, proof.evidence.head_run
+                return proof.evidence.head_run
+        return None
+
+    def last_run_at(self, story: str) -> str:
+        """Return the time of the story's latest test run; empty if there was none."""
+        return max((step.at for step, _ in self._runs(story)), default="")
+
+    def _runs(self, story: str) -> Iterator[tuple[Step, Mapping[str, str]]]:
+        """Yield the valid steps with a test run, and the outcomes of the story's tests."""
+        for step in self.effective_steps(story):
+            proof = self.proof_summary(story, step)
+            if proof and proof.outcomes is not None:
+                yield step, proof.outcomes
 
     @cached_property
-    def _not_passed(self) -> dict[str, TestResult]:
-        return {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
-
-    def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
-        """Return the latest test run of this story."""
-        for step in reversed(self.effective_steps(story)):
-            proof = self.proof(story, step)
-            if proof and proof.evidence.head_run:
-                return step.phase, proof.evidence.head_run
-        return None
+    def _not_passed(self) -> dict[str, str]:
+        return {result.id: result.outcome for result in (self.latest_run.others_not_passed if self.latest_run else ())}
 
     def tests(self, story: str) -> tuple[TracedTest, ...]:
         """Return the story's tests with their outcome in its own last run, unless a later run saw a failure."""
         cycle = self.cycles.get(story)
-        found = self.story_run(story) if cycle else None
-        if cycle is None or found is None:
+        *_, last = (None, *self._runs(story))
+        if cycle is None or last is None:
             return ()
-        phase, run = found
-        seen = {result.id: result for result in run.story}
+        step, seen = last
         tests = _expand_cases(cycle.tests, seen)
-        return tuple(_trace_test(test, self._not_passed.get(test) or seen.get(test), phase) for test in tests)
+        return tuple(_trace_test(test, self._not_passed.get(test) or seen.get(test), step.phase) for test in tests)
 
     def promoted_test_id(self, story: str, test: str) -> str:
         """Return a test's id after its file was moved to its permanent place."""
@@ -267,7 +307,7 @@ class PrdFacts:
         return test
 
 
-def _expand_cases(tests: tuple[str, ...], seen: Mapping[str, TestResult]) -> tuple[str, ...]:
+def _expand_cases(tests: tuple[str, ...], seen: Mapping[str, str]) -> tuple[str, ...]:
     """Expand functions to their parametrised cases: RED knows only the function while the module cannot be imported."""
     if all(test in seen for test in tests):
         return tests
@@ -277,12 +317,12 @@ def _expand_cases(tests: tuple[str, ...], seen: Mapping[str, TestResult]) -> tup
     return tuple(each for test in tests for each in ([test] if test in seen else cases.get(test, [test])))
 
 
-def _trace_test(test: str, result: TestResult | None, phase: Phase) -> TracedTest:
+def _trace_test(test: str, outcome: str | None, phase: Phase) -> TracedTest:
     shown = escape_invisible(test)
-    if result is None:
+    if outcome is None:
         return TracedTest(shown, "not run", "unproven")
-    if result.outcome == "passed":
+    if outcome == "passed":
         return TracedTest(shown, "passes", "proven")
-    if phase is Phase.RED and result.outcome in ("failed", "error"):
+    if phase is Phase.RED and outcome in ("failed", "error"):
         return TracedTest(shown, "fails as expected", "working")
-    return TracedTest(shown, {"failed": "fails", "error": "breaks"}.get(result.outcome, result.outcome), "refused")
+    return TracedTest(shown, {"failed": "fails", "error": "breaks"}.get(outcome, outcome), "refused")

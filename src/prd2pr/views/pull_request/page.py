@@ -50,7 +50,7 @@ from prd2pr.views.pull_request.models import (
 from prd2pr.views.pull_request.next_step import verify_command
 from prd2pr.views.pull_request.state import BranchSummary
 from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount
-from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
+from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
 
 __all__ = [
     "BranchChanges",
@@ -140,7 +140,7 @@ def assemble_pull_request_view(
         assumptions=tuple(clip(clean_line(assumption), 400) for assumption in backlog.assumptions),
         requirements=requirements,
         uncovered=list_uncovered_requirements(requirements),
-        trace=build_trace_rows(near),
+        trace=tuple(iter_trace_rows(near)),
         costs=build_cost_rows(facts, usage.planning),
         stories=tuple(
             build_story_view(near, story, cards[story.id]) for story in near.backlog.stories if near.steps(story.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prd2pr.domain.evidence import Coverage
 from prd2pr.domain.records import Criterion, Requirement, Step, Story
@@ -88,12 +88,11 @@ def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ..
     )
 
 
-def build_trace_rows(facts: PrdFacts) -> tuple[TraceRow, ...]:
-    return tuple(
-        build_trace_row(facts, story, criterion)
-        for story in facts.backlog.stories
-        for criterion in story.criteria or (NO_CRITERION,)
-    )
+def iter_trace_rows(facts: PrdFacts) -> Iterator[TraceRow]:
+    """Yield the trace of one story after the other."""
+    for story in facts.backlog.stories:
+        for criterion in story.criteria or (NO_CRITERION,):
+            yield build_trace_row(facts, story, criterion)
 
 
 def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> TraceRow:
