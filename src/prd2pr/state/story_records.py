@@ -16,6 +16,7 @@ from prd2pr.state.store import BranchState
 D = TypeVar("D", bound=Document)
 K = TypeVar("K", bound=Hashable)
 ProofKey = tuple[str, int]  # story and number of the step
+BATCH_SIZE = 500  # files that are read at once
 MAX_STORIES_IN_MEMORY = 4  # whose proofs a `ProofReader` keeps
 
 
@@ -97,13 +98,15 @@ def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
 
 def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[K, str]]) -> dict[K, D]:
     """Decode records. `wanted`: path → key of the result and blob."""
-    contents = state.store.git.read_blobs(blob for _, blob in wanted.values())
-    found = {}
-    for path, (key, blob) in wanted.items():
-        try:
-            found[key] = decode_document(kind, contents[blob], path)
-        except StateCorrupted:
-            document = state.store.read(state.commit, kind, path)  # raises an error that names the last valid version
-            assert document is not None, "it is in the listing"
-            found[key] = document
+    found, listed = {}, list(wanted.items())
+    for start in range(0, len(listed), BATCH_SIZE):
+        batch = listed[start : start + BATCH_SIZE]
+        contents = state.store.git.read_blobs(blob for _, (_, blob) in batch)
+        for path, (key, blob) in batch:
+            try:
+                found[key] = decode_document(kind, contents[blob], path)
+            except StateCorrupted:
+                document = state.store.read(state.commit, kind, path)  # raises, and names the last valid version
+                assert document is not None, "it is in the listing"
+                found[key] = document
     return found

@@ -7,8 +7,10 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -34,12 +36,17 @@ MAX_CELL = 60  # characters of a cell
 @dataclass(frozen=True)
 class QueryInput:
     git: Git
-    index: MemoryIndex
     where: QueryScope
     text: str
     limit: int
     now: str
     keeping: RetentionPolicy
+    open_index: Callable[[], MemoryIndex]
+
+    @cached_property
+    def index(self) -> MemoryIndex:
+        """The memory index, opened by the first query that uses it."""
+        return self.open_index()
 
 
 @dataclass(frozen=True)
@@ -109,21 +116,26 @@ def main(options: argparse.Namespace) -> int:
     with open_repository(options.repo) as git:
         config = read_config(git, git.rev("HEAD"))
         where = find_query_scope(git, config.branch_prefix)
-        with MemoryIndex.open(git, where.tree, code=query is None or query.code) as index:
+        with ExitStack() as opened:
+
+            def open_index() -> MemoryIndex:
+                index = opened.enter_context(MemoryIndex.open(git, where.tree, code=query is None or query.code))
+                opened.callback(print_problems, index)
+                return index
+
             if query is None:
-                output = run_sql(index, options, limit or DEFAULT_ROWS)
+                output = run_sql(open_index(), options, limit or DEFAULT_ROWS)
             else:
                 query_input = QueryInput(
                     git,
-                    index,
                     where,
                     text=(options.text or "").strip(),
                     limit=limit or DEFAULT_LIMIT,
                     now=SystemClock().now(),
                     keeping=make_retention_policy(config.retention),
+                    open_index=open_index,
                 )
                 output = run_named_query(query, query_input, options, limit or MAX_ROWS)
-            print_problems(index)
     sys.stdout.write(output)
     return 0
 
