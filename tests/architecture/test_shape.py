@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shape import Module, Shape, is_protocol, read_shape
+from shape import Module, Shape, is_protocol, own_fields, read_shape
 
 MAX_MODULES = 25  # in one package
 MAX_MODULE_LINES = 560
@@ -17,6 +17,7 @@ SMALL_MODULE = 60  # lines: with one importer, it belongs into that importer
 MAX_CONTEXT_FIELDS = 12
 MAX_PROTOCOL_METHODS = 8
 MAX_PARAMETERS = 12  # of a public function
+MAX_STORY_TYPES = 14
 
 PURE_PACKAGES = ("domain/", "prd/", "views/", "verification/gates/", "languages/python/rules/")
 EFFECTS = {"http", "os", "random", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "time", "urllib"}
@@ -31,7 +32,6 @@ CONTEXT_PACKAGES = ("agents/", "cli/", "github/", "proof/", "reports/", "server/
 # Pure data in those packages: a row, a reply or a result, with no collaborator among its fields.
 DATA_CLASSES: dict[str, str] = {
     "agents/roles.py:Role": "a row of the table of roles",
-    "github/messages/status.py:StatusView": "what the status comment shows",
     "github/outcome.py:PrdOutcome": "the result of a run, as the job's outputs",
     "server/orders/store.py:OrderRecord": "a row of the database",
 }
@@ -90,6 +90,7 @@ def test_the_table(shape: Shape, capsys: pytest.CaptureFixture[str]) -> None:
         ("most modules in a package", f"{most}  {package}", str(MAX_MODULES)),
         ("public names defined twice", str(len(shape.repeated_names)), "0"),
         ("small modules with one importer", str(len(small_modules(shape))), "0"),
+        ("types that describe a story", str(len(list_story_types(shape))), str(MAX_STORY_TYPES)),
         ("import cycles", str(len(shape.import_cycles)), "0"),
         ("longest module", f"{longest.lines}  {longest.path}", str(MAX_MODULE_LINES)),
         ("longest function", f"{functions[0][0]}  {functions[0][1]}", str(MAX_FUNCTION_LINES)),
@@ -124,6 +125,12 @@ def test_a_public_name_is_defined_once(shape: Shape) -> None:
 
 def test_small_modules_are_part_of_their_importer(shape: Shape) -> None:
     assert sorted(small_modules(shape)) == []
+
+
+def test_few_types_describe_a_story(shape: Shape) -> None:
+    found = list_story_types(shape)
+    assert {"domain/records.py:Story", "views/models.py:StoryCard"} <= set(found), "the rule finds no story"
+    assert len(found) <= MAX_STORY_TYPES, found
 
 
 def test_no_modules_import_each_other(shape: Shape) -> None:
@@ -297,3 +304,20 @@ def list_imported_names(module: Module) -> Iterator[str]:
 def is_effect(name: str) -> bool:
     harmless = any(name == each or name.startswith(f"{each}.") for each in HARMLESS_IMPORTS)
     return name.partition(".")[0] in {*EFFECTS, "pathlib"} and not harmless
+
+
+STORY_FIELDS = {"attempts", "complexity", "criteria", "kind", "outcome", "story"}
+
+
+def list_story_types(shape: Shape) -> list[str]:
+    """List the classes that repeat a story's id and its title or criteria as fields of their own.
+
+    A class that extends another, or has a story as a field, is not one; neither are PRDs, which have a path or stories.
+    """
+    found = []
+    for module, node in shape.classes():
+        fields = own_fields(node)
+        named = bool(fields & {"id", "key", "story"}) and not fields & {"path", "stories"}
+        if named and ("criteria" in fields or ("title" in fields and fields & STORY_FIELDS)):
+            found.append(f"{module.path}:{node.name}")
+    return sorted(found)

@@ -20,7 +20,7 @@ FORM = 2
 EXACT, INEXACT = "exact", "inexact"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BranchCommit:
     sha: str
     at: str

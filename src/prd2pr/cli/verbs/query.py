@@ -117,11 +117,11 @@ def main(options: argparse.Namespace) -> int:
         config = read_config(git, git.rev("HEAD"))
         where = find_query_scope(git, config.branch_prefix)
         with ExitStack() as opened:
+            used: list[MemoryIndex] = []
 
             def open_index() -> MemoryIndex:
-                index = opened.enter_context(MemoryIndex.open(git, where.tree, code=query is None or query.code))
-                opened.callback(print_problems, index)
-                return index
+                used.append(opened.enter_context(MemoryIndex.open(git, where.tree, code=query is None or query.code)))
+                return used[0]
 
             if query is None:
                 output = run_sql(open_index(), options, limit or DEFAULT_ROWS)
@@ -136,6 +136,8 @@ def main(options: argparse.Namespace) -> int:
                     open_index=open_index,
                 )
                 output = run_named_query(query, query_input, options, limit or MAX_ROWS)
+            for index in used:
+                print_problems(index)
     sys.stdout.write(output)
     return 0
 

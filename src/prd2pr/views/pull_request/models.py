@@ -25,7 +25,7 @@ from prd2pr.views.models import (
 # --- input ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CommitFacts:
     sha: str
     subject: str
