@@ -38,8 +38,8 @@ from prd2pr.domain.records import (
     Status,
 )
 from prd2pr.domain.wording import format_cost
-from prd2pr.views.pull_request.next_step import suggest_merge, suggest_review_of_changes
 from prd2pr.views.models import NOT_MEASURED, NextStep
+from prd2pr.views.pull_request.next_step import suggest_merge, suggest_review_of_changes
 from prd2pr.views.pull_request.page import PullRequestView
 
 
