@@ -25,7 +25,7 @@ def either_database(request, tmp_path) -> Iterator[Database]:
     url = f"sqlite:///{tmp_path}/s.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     opened = open_database(url)
     with opened.writing() as connection:
-        for table in ("deliveries", "claims", "replicas"):
+        for table in ("deliveries", "replicas"):
             connection.execute(text(f"DELETE FROM {table}"))
     yield opened
     opened.close()

@@ -3,8 +3,8 @@
     PYTHONPATH=tests python -m server.flood --deliveries 100000     # SQLite, then PostgreSQL with two replicas
 
 What must hold at the end: every acknowledged delivery is settled as expected; every one that requested work belongs to
-exactly one claim that is done; the dispatch stub, which was never killed, started exactly one run for each such claim,
-after the delivery was stored, and no other run. The exit status is 1 otherwise.
+one batch; the dispatch stub, which was never killed, started exactly one run for each such batch, after the delivery
+was stored, and no other run; no workflow of the queue failed or is left. The exit status is 1 otherwise.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.work.dispatch import make_run_mark
+from prd2pr.server.work.effects import MAX_STARTS
+from prd2pr.server.work.engine import make_dbos_url
 from server.app_world import keys
 from server.dispatch_stub import dispatch_stub, recorded_calls
 from server.postgres import binaries, postgres
@@ -209,23 +211,32 @@ async def send_flood(
         result.kills += 1
 
 
-def wait_until_drained(database: Database, seconds: float) -> None:
+def wait_until_drained(database: Database, url: str, seconds: float) -> None:
     """Wait until nothing is left, or nothing has been settled for so long."""
     left, ends = -1, 0.0
     while left != 0 and (left < 0 or time.monotonic() < ends):
         with database.reading() as connection:
             asked = text("SELECT count(*) FROM deliveries WHERE state IN ('waiting', 'taken')")
-            now_left = int(connection.execute(asked).scalar_one())
+            now_left = int(connection.execute(asked).scalar_one()) + len(list_unfinished(url))
         if now_left != left:
             left, ends = now_left, time.monotonic() + seconds
         time.sleep(0.1)
 
 
-def judge(database: Database, stub: str, sent: list[Sent], result: FloodResult) -> None:
+def list_unfinished(url: str) -> list[tuple[str, str]]:
+    """The workflows that did not end well, with their state."""
+    engine = create_engine(make_dbos_url(url).replace("postgresql://", "postgresql+psycopg://"))
+    table = "workflow_status" if engine.dialect.name == "sqlite" else "dbos.workflow_status"
+    with engine.connect() as connection:
+        rows = connection.execute(text(f"SELECT workflow_uuid, status FROM {table} WHERE status <> 'SUCCESS'")).all()
+    engine.dispose()
+    return [(str(name), str(status)) for name, status in rows]
+
+
+def judge(database: Database, url: str, stub: str, sent: list[Sent], result: FloodResult) -> None:
     expected = {each.guid: "done" if each.wanted else "ignored" for each in sent}
     with database.reading() as connection:
-        rows = connection.execute(text("SELECT guid, state, claim, received_at, reason FROM deliveries")).all()
-        claims = {row.id: row for row in connection.execute(text("SELECT id, lane, state, error FROM claims"))}
+        rows = connection.execute(text("SELECT guid, state, batch, received_at, reason FROM deliveries")).all()
     found = {row.guid: row for row in rows}
     wrong = result.wrong
     wrong += [f"{guid} was acknowledged and is not there" for guid in result.acknowledged if guid not in found]
@@ -235,22 +246,24 @@ def judge(database: Database, stub: str, sent: list[Sent], result: FloodResult) 
         for row in rows
         if row.guid in expected and row.state != expected[row.guid]
     ]
+    wrong += [f"workflow {name} is {status}" for name, status in list_unfinished(url)]
     at_stub = recorded_calls(stub)
     wrong += [f"the stub was asked for {each}" for each in at_stub["strange"]]
+    batches = {row.batch for row in rows if row.batch}
+    marks = {make_run_mark(name, turn): name for name in batches for turn in range(1, MAX_STARTS + 1)}
     runs: dict[str, list[float]] = {}
     for row in (row for listed in at_stub["runs"].values() for row in listed):
-        runs.setdefault(row["display_title"], []).append(row["at"])
+        name = marks.get(row["display_title"])
+        if name is None:
+            wrong.append(f"a run {row['display_title']} belongs to no batch")
+        else:
+            runs.setdefault(name, []).append(row["at"])
     result.runs = sum(map(len, runs.values()))
-    marks = {make_run_mark(name, 1): name for name in claims}
-    wrong += [
-        f"claim {marks.get(mark, mark)} started {len(times)} runs" for mark, times in runs.items() if len(times) > 1
-    ]
-    wrong += [f"a run {mark} belongs to no claim" for mark in runs if mark not in marks]
-    wrong += [f"claim {name} is {row.state}: {row.error}" for name, row in claims.items() if row.state != "done"]
+    wrong += [f"batch {name} started {len(times)} runs" for name, times in runs.items() if len(times) > 1]
     for row in rows:
         if row.state == "done":
-            times = runs.get(make_run_mark(row.claim, 1), [])
-            if row.claim not in claims or not times:
+            times = runs.get(row.batch, [])
+            if not times:
                 wrong.append(f"{row.guid} is done, and nothing was started for it")
             elif max(times) < row.received_at:
                 wrong.append(f"{row.guid} came after the run that it is said to be part of")
@@ -272,8 +285,8 @@ def flood(
         database = open_database(url)
         try:
             asyncio.run(send_flood(sent, servers, result, kills, seed, connections))
-            wait_until_drained(database, seconds=120)
-            judge(database, stub, sent, result)
+            wait_until_drained(database, url, seconds=120)
+            judge(database, url, stub, sent, result)
         finally:
             servers.stop()
             database.close()

@@ -120,7 +120,7 @@ class ServerSettings(BaseModel):
         default=2.0, gt=0, description="Wait after the first failed attempt; doubled after each, up to ten minutes."
     )
     lease_seconds: float = Field(
-        default=30.0, ge=0.5, description="How long a silent replica keeps its claims before another takes them over."
+        default=30.0, ge=0.5, description="How long a replica may be silent before the others continue its work."
     )
     rate_per_minute: int = Field(
         default=20, ge=1, description="Work items started for one repository per minute; more have to wait."

@@ -2,7 +2,7 @@
 
 1. SIGTERM: `/health/ready` answers 503 from now on, so that load balancers send nothing more.
 2. After `drain_seconds` no connection is accepted; requests in flight are finished.
-3. The app's lifespan stops background threads and workers and releases their leases.
+3. The app's lifespan stops background threads and workers; what they leave is recovered by another server.
 
 Ctrl-C, or a second signal, skips to the second step.
 """

@@ -26,7 +26,7 @@ from prd2pr.server.database import open_database
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.onboarding import make_github_offer, onboard_repositories
-from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.setup_effect import OnboardingEffect
 
 keys = cache(new_key_pair)
@@ -164,13 +164,13 @@ def test_each_repository_of_the_event_gets_one_and_errors_stay_separate(world: W
         assert not onboard_repositories(installed(action, "octo/a"), world.installations, offering).offered
 
 
-def test_a_claim_on_an_installation_is_processed_from_the_inbox(world: World, tmp_path: Path) -> None:
+def test_a_batch_of_an_installation_is_processed_from_the_inbox(world: World, tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     body = {"action": "created", "installation": {"id": 7}, "repositories": [{"full_name": REPOSITORY}]}
     with database.writing() as connection:
         connection.execute(
             text(
-                "INSERT INTO deliveries (guid, event, lane, received_at, body, state, claim) "
+                "INSERT INTO deliveries (guid, event, lane, received_at, body, state, batch) "
                 "VALUES ('g-1', 'installation', 'installation:7', 0, :body, 'taken', 'c-1')"
             ),
             {"body": json.dumps(body).encode()},
@@ -184,15 +184,15 @@ def test_a_claim_on_an_installation_is_processed_from_the_inbox(world: World, tm
 
     asked: list[str] = []
     ask = partial(asked.append, "may it?")
-    claim = WorkClaim("c-1", "installation:7", ())
+    batch = Batch("c-1", "installation:7", ())
     effect = OnboardingEffect(database, world.installations, lambda *_: world.offer())
-    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: opened #1"
-    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_started(claim, "")
-    assert effect.find(claim, 1) is None and len(asked) == 2
+    assert effect.begin(batch, 1, ask) == f"{REPOSITORY}: opened #1"
+    assert effect.begin(batch, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_started(batch, "")
+    assert effect.find(batch) is None and len(asked) == 2
     gone = OnboardingEffect(database, world.installations, failing(NotFoundThere("it is gone")))
-    assert gone.begin(claim, 1, ask) == "nothing to offer"
+    assert gone.begin(batch, 1, ask) == "nothing to offer"
     with pytest.raises(HubProblem, match="it rains"):
-        OnboardingEffect(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1, ask)
+        OnboardingEffect(database, world.installations, failing(HubProblem("it rains"))).begin(batch, 1, ask)
     database.close()
 
 

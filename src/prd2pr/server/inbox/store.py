@@ -25,8 +25,7 @@ UPSERT_DELIVERY = """
 INSERT INTO deliveries (guid, event, lane, said, received_at, body, state, reason, settled_at)
 VALUES ({marks})
 ON CONFLICT (guid) DO UPDATE
-SET state = 'waiting', body = excluded.body, forgiven = deliveries.attempts, not_before = 0, claim = '', reason = '',
-    settled_at = NULL
+SET state = 'waiting', body = excluded.body, forgiven = deliveries.attempts, batch = '', reason = '', settled_at = NULL
 WHERE deliveries.state = 'dead'
 """
 

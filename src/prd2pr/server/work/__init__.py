@@ -1,4 +1,4 @@
-"""Durable processing of deliveries: claimed per repository, started elsewhere, retried, and finally dead-lettered.
+"""Durable processing of deliveries by dbos: queued per repository, started elsewhere, retried, finally dead-lettered.
 
 Offers `service.add_work_service`. May import `prd2pr.github` and the server's database, inbox, orders, installations.
 """

@@ -35,7 +35,7 @@ def replay_dead_letters(database: Database, guids: Sequence[str] = ()) -> list[s
         for guid in wanted:
             connection.execute(
                 text(
-                    """UPDATE deliveries SET state = 'waiting', forgiven = attempts, not_before = 0, claim = '',
+                    """UPDATE deliveries SET state = 'waiting', forgiven = attempts, batch = '',
                        settled_at = NULL WHERE guid = :guid AND state = 'dead'"""
                 ),
                 {"guid": guid},

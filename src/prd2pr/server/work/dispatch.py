@@ -1,4 +1,4 @@
-"""Effect: start the repository's own Actions workflow; the run is found again by the claim's mark."""
+"""Effect: start the repository's own Actions workflow; the run is found again by the batch's mark."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 from prd2pr.errors import HubProblem, HubUnreachable
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.workflow_runs import find_run, run_exists, start_run
-from prd2pr.server.work.claims import WorkClaim
-from prd2pr.server.work.effects import EffectUnclear, RecordRequest
+from prd2pr.server.work.batches import Batch
+from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
 from prd2pr.state.server_commands import ServerCommand, format_server_commands
 
 WORKFLOW = "prd2pr.yml"
@@ -41,29 +41,29 @@ class WorkflowDispatch:
     def __init__(self, get_hub: GetHub, orders: OrderSource) -> None:
         self.get_hub, self.orders = get_hub, orders
 
-    def find(self, claim: WorkClaim, turn: int) -> str | None:
-        marks = [make_run_mark(claim.id, each) for each in range(1, turn + 1)]
-        run = find_run(self.get_hub(claim.lane).api, WORKFLOW, marks)
+    def find(self, batch: Batch) -> str | None:
+        marks = [make_run_mark(batch.id, each) for each in range(1, MAX_STARTS + 1)]
+        run = find_run(self.get_hub(batch.lane).api, WORKFLOW, marks)
         return str(run) if run else None
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         """Start the workflow. An older workflow file gets only the inputs it supports."""
-        hub, mark = self.get_hub(claim.lane), make_run_mark(claim.id, turn)
-        base, orders = hub.default_branch(), self.orders.list_open(claim.lane)
-        run = start_workflow(hub, base, build_workflow_inputs(claim, mark, orders), mark, ask)
+        hub, mark = self.get_hub(batch.lane), make_run_mark(batch.id, turn)
+        base, orders = hub.default_branch(), self.orders.list_open(batch.lane)
+        run = start_workflow(hub, base, build_workflow_inputs(batch, mark, orders), mark, ask)
         if run is None and orders:
             self.orders.fail_orders(orders, OUTDATED_WORKFLOW)
-            run = start_workflow(hub, base, build_workflow_inputs(claim, mark), mark, ask)
+            run = start_workflow(hub, base, build_workflow_inputs(batch, mark), mark, ask)
         if run is None:
             old = start_workflow(hub, base, {"reason": f"the App's server ({mark})"}, mark, ask)
             return str(old) if old else UNTRACKED_RUN
         return str(run) if run else mark
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, batch: Batch, mark: str) -> bool:
         """Return whether the run exists: GitHub may accept a dispatch without creating one."""
         if mark == UNTRACKED_RUN:
             return True
-        wire = self.get_hub(claim.lane).api
+        wire = self.get_hub(batch.lane).api
         return run_exists(wire, int(mark)) if mark.isdigit() else find_run(wire, WORKFLOW, [mark]) is not None
 
 
@@ -85,13 +85,13 @@ def start_workflow(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: s
         raise EffectUnclear(problem.what, where=problem.where, remedy=problem.remedy) from problem
 
 
-def make_run_mark(claim: str, turn: int) -> str:
+def make_run_mark(batch: str, turn: int) -> str:
     """Return a short, non-numeric mark for the run's title."""
-    return "s" + hashlib.sha256(f"{claim}/{turn}".encode()).hexdigest()[:20]
+    return "s" + hashlib.sha256(f"{batch}/{turn}".encode()).hexdigest()[:20]
 
 
-def build_workflow_inputs(claim: WorkClaim, mark: str, orders: tuple[ServerCommand, ...] = ()) -> dict[str, str]:
+def build_workflow_inputs(batch: Batch, mark: str, orders: tuple[ServerCommand, ...] = ()) -> dict[str, str]:
     """Build the workflow's inputs, with the comments to answer if the branches hold nothing about them."""
-    comments = dict.fromkeys(each.comment for each in claim.deliveries if each.comment)
+    comments = dict.fromkeys(each.comment for each in batch.deliveries if each.comment)
     inputs = {"delivery": mark, "reason": "the App's server", "said": ",".join(list(comments)[-MAX_COMMENTS:])}
     return {**inputs, "orders": format_server_commands(orders)} if orders else inputs

@@ -1,4 +1,4 @@
-"""The interface of effects: what is started for a claim. The server itself runs neither a model nor a test."""
+"""The interface of effects: what is started for a batch. The server itself runs neither a model nor a test."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from prd2pr.errors import Prd2prError
-from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.batches import Batch
 
-# Records that a request is about to be sent; raises if the claim belongs to another replica by now.
+MAX_STARTS = 3
+# Records that a request is about to be sent; raises if another replica works on the batch by now.
 RecordRequest = Callable[[], None]
 
 
@@ -17,19 +18,19 @@ class EffectUnclear(Prd2prError):
 
 
 class Effect(Protocol):
-    """`turn` counts from 1; each later turn follows a start that did not begin in time."""
+    """`turn` counts from 1 to `MAX_STARTS`; each later turn follows a start that did not begin in time."""
 
     @property
     def settles_in(self) -> float:
         """Seconds after a request in which its work may still appear."""
         ...
 
-    def find(self, claim: WorkClaim, turn: int) -> str | None:
-        """Return the mark of work already started for this claim, in this turn or an earlier one."""
+    def find(self, batch: Batch) -> str | None:
+        """Return the mark of work already started for this batch, in any turn."""
         ...
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         """Start the work and return its mark. Call `ask` right before each external request."""
         ...
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool: ...
+    def has_started(self, batch: Batch, mark: str) -> bool: ...

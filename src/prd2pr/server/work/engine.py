@@ -1,8 +1,8 @@
-"""Run claims as dbos workflows, one for each lease on a claim.
+"""Process batches with dbos: it queues them by repository, limits their rate, delays retries and recovers killed ones.
 
-Claims, their holders and their requests are recorded in our tables alone. A replica that takes a claim over starts its
-own workflow and continues from that record, so two holders never share a workflow, and losing dbos's own database loses
-nothing.
+One workflow is one attempt at a batch. dbos records what its steps return and runs only the step again that was in
+flight; an execution that lost its workflow to another replica can record nothing any more. The inbox can do without
+dbos's own database: a batch without a workflow gets another one.
 
 dbos is global to the process, and so are the names below.
 """
@@ -10,50 +10,46 @@ dbos is global to the process, and so are the names below.
 from __future__ import annotations
 
 import logging
-import threading
+import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypedDict
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID
+from dbos import DBOS, DBOSConfig, SetEnqueueOptions, SetWorkflowID
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
-from prd2pr.server.database import Database
+from prd2pr.server.database import Database, read_database_time
+from prd2pr.server.file_owner import match_directory_owner
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work import claims, leases
-from prd2pr.server.work.claims import WorkClaim
-from prd2pr.server.work.effects import Effect, EffectUnclear
-from prd2pr.server.work.leases import Lease
+from prd2pr.server.work.batches import Batch, BatchKey, fail_batch, read_batch, settle_batch, take_batch
+from prd2pr.server.work.effects import MAX_STARTS, Effect, EffectUnclear
 
 log = logging.getLogger(__name__)
 
-# Increase it when the steps below change.
-STEPS_VERSION = "2"
-MAX_STARTS = 3
+# Increase it when the workflow below changes. Batches of another version get a new workflow.
+STEPS_VERSION = "3"
+QUEUE = "repositories"
+MINUTE = 60.0
+QUEUE_POLL_SECONDS = 0.2
+FINISH_SECONDS = 10
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 1.0, 30.0
+MAX_BACKOFF_SECONDS = 600.0
 # A record that took longer to write has an outdated time and is written again.
 MAX_RECORD_SECONDS = 5.0
-
-
-class WorkNotStarted(Prd2prError):
-    """The work was started several times and never began."""
-
-
-class LeaseLost(Prd2prError):
-    """Another replica holds the claim by now."""
+REQUEST_EVENT = "request"
 
 
 class EffectSelector(Protocol):
-    def select(self, claim: WorkClaim) -> Effect: ...
+    def select(self, batch: Batch) -> Effect: ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class EngineContext:
     """What the workflows of this process use."""
 
@@ -61,9 +57,6 @@ class EngineContext:
     settings: ServerSettings
     replica: str
     effects: EffectSelector
-    active_claims: set[str] = field(default_factory=set)
-    changed: threading.Event = field(default_factory=threading.Event)
-    sleep: Callable[[float], None] = DBOS.sleep
 
 
 _contexts: list[EngineContext] = []
@@ -73,113 +66,144 @@ def get_engine_context() -> EngineContext:
     return _contexts[-1]
 
 
-@DBOS.workflow(name="carry_out")
-def run_claim(claim: str, epoch: int) -> str:
-    context = get_engine_context()
+class Outcome(TypedDict):
+    """started: `text` is the mark of the work. refused: nothing was started. unclear: something may have been."""
+
+    kind: Literal["started", "not yet", "refused", "unclear"]
+    text: str
+    mark: str  # of work that was accepted, and may still begin
+
+
+# When a request may have been sent in an earlier attempt, and the mark of the work if it is known.
+EarlierRequest = tuple[float, str] | None
+
+
+# --- the workflow -----------------------------------------------------------------------------------------------------
+# dbos records the arguments of workflows and the results of steps: plain data, which a later version can still read.
+
+
+@DBOS.workflow(name="process_batch", max_recovery_attempts=None)
+def process_batch(batch: str, lane: str, attempt: int, earlier: EarlierRequest) -> str:
+    """Make one attempt at a batch. All that follows a step may be repeated."""
+    context, key = get_engine_context(), BatchKey(batch, lane, attempt)
+    if not take_batch(context.database, key):
+        return "nothing left"
+    outcome = ensure_started(key, earlier)
+    if outcome["kind"] == "started":
+        settle_batch(context.database, key.id, outcome["text"])
+        return outcome["kind"]
+    is_last = attempt >= context.settings.attempts
+    fail_batch(context.database, key.id, outcome["text"], is_last=is_last)
+    if not is_last:
+        request = read_request()
+        asked_at = request[1] if request else (earlier or (0.0, ""))[0]
+        delay = min(MAX_BACKOFF_SECONDS, context.settings.backoff_seconds * 2.0 ** (attempt - 1))
+        unclear = (asked_at, outcome["mark"]) if outcome["kind"] == "unclear" else None
+        enqueue_batch(BatchKey(batch, lane, attempt + 1), str(attempt + 1), unclear, delay)
+    return outcome["kind"]
+
+
+def ensure_started(key: BatchKey, earlier: EarlierRequest) -> Outcome:
+    for turn in range(1, MAX_STARTS + 1):
+        started = start_effect(key, turn, earlier if turn == 1 else None)
+        if started["kind"] != "started":
+            return started
+        begun = wait_until_started(key, started["text"])
+        if begun["kind"] != "not yet":
+            return begun
+    minutes = get_engine_context().settings.dispatch_minutes
+    text = f"the work was started {MAX_STARTS} times and did not begin in {minutes:g} minutes"
+    return Outcome(kind="unclear", text=text, mark="")
+
+
+@DBOS.step(name="start_effect")
+def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> Outcome:
+    """Start the work, or find what an earlier attempt or an earlier execution of this step started.
+
+    Only a definite answer counts as a refusal: after it nothing is looked for."""
+    context, batch = get_engine_context(), read_batch(get_engine_context().database, key)
+    effect, request = context.effects.select(batch), read_request()
+    if request and request[0] == turn:
+        earlier = (request[1], "")
+    asked: list[float] = []
     try:
-        return process_claim(context, Lease(claim, context.replica, epoch))
-    finally:
-        context.active_claims.discard(claim)
-        context.changed.set()
-
-
-def process_claim(context: EngineContext, lease: Lease) -> str:
-    """Start the claim's work, record how it ended, and return that for dbos. A former holder changes nothing.
-
-    Once a request was sent, only a definite answer fails the claim. Other errors postpone it: a failed claim is retried
-    as a new claim with another mark, which would not find what this one may have started."""
-    try:
-        done, ended = leases.settle_claim(context.database, lease, ensure_started(context, lease)), "settled"
-    except LeaseLost:
-        done, ended = False, ""
+        mark = find_earlier_start(effect, batch, *earlier) if earlier else ""
+        mark = mark or effect.begin(batch, turn, lambda: asked.append(record_request(turn)))
     except EffectUnclear as problem:
-        done, ended = (
-            leases.postpone_claim(context.database, lease, " ".join(problem.lines()), context.settings),
-            "postponed",
-        )
+        return Outcome(kind="unclear", text=" ".join(problem.lines()), mark="")
     except Prd2prError as problem:
-        done, ended = leases.fail_claim(context.database, lease, " ".join(problem.lines()), context.settings), "failed"
+        return Outcome(kind="refused", text=" ".join(problem.lines()), mark="")
     except Exception as error:
-        log.exception("claim %s was interrupted", lease.claim)
-        request = claims.read_claim(context.database, lease.claim).request
-        end = leases.postpone_claim if request.turn else leases.fail_claim
-        done, ended = end(context.database, lease, repr(error), context.settings), "interrupted"
-    return ended if done else "taken over"
+        log.exception("batch %s was interrupted", batch.id)
+        return Outcome(kind="unclear" if asked or earlier else "refused", text=repr(error), mark="")
+    return Outcome(kind="started", text=mark, mark=mark)
 
 
-def ensure_started(context: EngineContext, lease: Lease) -> str:
-    """Return the mark of the started work; start it if needed."""
-    request = claims.read_claim(context.database, lease.claim).request
-    mark = request.mark or (find_earlier_start(context, lease) if request.turn else None)
-    for turn in range(max(1, request.turn), MAX_STARTS + 1):
-        if mark is None:
-            mark = start_effect(context, lease, turn)
-        if wait_until_started(context, lease, mark):
-            return mark
-        mark = None
-    raise WorkNotStarted(
-        f"the work was started {MAX_STARTS} times and did not begin in {context.settings.dispatch_minutes:g} minutes"
-    )
-
-
-def find_earlier_start(context: EngineContext, lease: Lease) -> str | None:
-    """Return the mark of what a former holder started; wait as long as its request may still be in flight."""
+def record_request(turn: int) -> float:
+    """Record that a request is about to be sent; ends this execution if another one owns the workflow by now."""
     while True:
-        claim = claims.read_claim(context.database, lease.claim)
-        effect = context.effects.select(claim)
-        with raise_as_unclear("it is unknown whether the work was started"):
-            mark = effect.find(claim, claim.request.turn)
-        if mark is not None or claim.request.seconds_ago >= effect.settles_in:
-            return mark
-        context.sleep(FIRST_POLL_SECONDS)
-        require_lease(context, lease)
+        since = time.monotonic()
+        now = read_time()
+        DBOS.set_event(REQUEST_EVENT, (turn, now))
+        if time.monotonic() - since <= MAX_RECORD_SECONDS:
+            return now
 
 
-def start_effect(context: EngineContext, lease: Lease, turn: int) -> str:
-    claim = claims.read_claim(context.database, lease.claim)
-
-    def ask() -> None:
-        late = True
-        while late:
-            since = time.monotonic()
-            if not leases.record_effect_request(context.database, lease, turn, context.settings.lease_seconds):
-                raise LeaseLost(f"{lease.claim} is held by another replica")
-            late = time.monotonic() - since > MAX_RECORD_SECONDS
-
-    return context.effects.select(claim).begin(claim, turn, ask)
+def read_request() -> tuple[int, float] | None:
+    """Return turn and time of the last request that this workflow recorded."""
+    found: tuple[int, float] | None = DBOS.get_all_events(str(DBOS.workflow_id)).get(REQUEST_EVENT)
+    return found
 
 
-def wait_until_started(context: EngineContext, lease: Lease, mark: str) -> bool:
-    seconds, waited, interval = context.settings.dispatch_minutes * 60, 0.0, FIRST_POLL_SECONDS
-    claim = claims.read_claim(context.database, lease.claim)
-    effect = context.effects.select(claim)
-    while not has_effect_started(effect, claim, mark):
-        if waited >= seconds:
-            return False
-        if not leases.record_effect_mark(context.database, lease, mark):
-            raise LeaseLost(f"{lease.claim} is held by another replica")
-        context.sleep(interval)
-        require_lease(context, lease)
-        waited, interval = waited + interval, min(MAX_POLL_SECONDS, interval * 2)
-    return True
+def read_time() -> float:
+    with get_engine_context().database.reading() as connection:
+        return read_database_time(connection)
 
 
-def has_effect_started(effect: Effect, claim: WorkClaim, mark: str) -> bool:
-    with raise_as_unclear("the work was started, but its state cannot be read"):
-        return effect.has_started(claim, mark)
+def find_earlier_start(effect: Effect, batch: Batch, asked_at: float, mark: str) -> str:
+    """Return the mark of what was started before, or ""; wait as long as a request may still be in flight."""
+    while not mark:
+        left = asked_at + effect.settles_in - read_time()
+        try:
+            mark = effect.find(batch) or ""
+        except Prd2prError as problem:
+            raise make_unclear("it is unknown whether the work was started", problem) from problem
+        if left <= 0:
+            break
+        if not mark:
+            time.sleep(min(left, FIRST_POLL_SECONDS))
+    return mark
 
 
-@contextmanager
-def raise_as_unclear(what: str) -> Iterator[None]:
+@DBOS.step(name="wait_until_started")
+def wait_until_started(key: BatchKey, mark: str) -> Outcome:
+    context, batch = get_engine_context(), read_batch(get_engine_context().database, key)
+    effect, ends = context.effects.select(batch), time.monotonic() + context.settings.dispatch_minutes * MINUTE
+    interval = FIRST_POLL_SECONDS
     try:
-        yield
+        while not effect.has_started(batch, mark):
+            if time.monotonic() >= ends:
+                return Outcome(kind="not yet", text=mark, mark=mark)
+            time.sleep(interval)
+            interval = min(MAX_POLL_SECONDS, interval * 2)
     except Prd2prError as problem:
-        raise EffectUnclear(f"{what}: {problem.what}", where=problem.where, remedy=problem.remedy) from problem
+        unclear = make_unclear("the work was started, but its state cannot be read", problem)
+        return Outcome(kind="unclear", text=" ".join(unclear.lines()), mark=mark)
+    return Outcome(kind="started", text=mark, mark=mark)
 
 
-def require_lease(context: EngineContext, lease: Lease) -> None:
-    if not leases.renew_lease(context.database, lease, context.settings.lease_seconds):
-        raise LeaseLost(f"{lease.claim} is held by another replica")
+def make_unclear(what: str, problem: Prd2prError) -> EffectUnclear:
+    return EffectUnclear(f"{what}: {problem.what}", where=problem.where, remedy=problem.remedy)
+
+
+def enqueue_batch(key: BatchKey, name: str, earlier: EarlierRequest = None, delay: float = 0) -> None:
+    """Queue an attempt at a batch. One with the same batch and name exists once."""
+    options = SetEnqueueOptions(queue_partition_key=key.lane, delay_seconds=delay or None)
+    with SetWorkflowID(f"{key.id}/{name}"), options:
+        DBOS.enqueue_workflow(QUEUE, process_batch, key.id, key.lane, key.attempt, earlier)
+
+
+# --- the engine -------------------------------------------------------------------------------------------------------
 
 
 class WorkEngine:
@@ -202,45 +226,91 @@ class WorkEngine:
         return self
 
     def _launch(self) -> None:
+        url, settings = make_dbos_url(self.context.settings.database), self.context.settings
         config: DBOSConfig = {
             "name": "prd2pr",
-            "system_database_url": make_dbos_url(self.context.settings.database),
+            "system_database_url": url,
             "application_version": STEPS_VERSION,
-            # Unique for each process, so that dbos recovers nothing by itself; our claims decide what continues.
-            "executor_id": self.context.replica,
+            # dbos recovers what the same executor left. There is one server on SQLite; replicas recover each other's.
+            "executor_id": "server" if self.context.database.is_sqlite else self.context.replica,
             "log_level": "ERROR",
             "use_listen_notify": False,
-            "max_executor_threads": self.context.settings.effects_at_once + 4,
+            "max_executor_threads": settings.effects_at_once + 4,
         }
+        if self.context.database.is_sqlite:
+            create_sqlite_file(url)
         DBOS(config=config)
         _contexts.append(self.context)
         try:
             DBOS.launch()
+            DBOS.register_queue(
+                QUEUE,
+                worker_concurrency=settings.effects_at_once,
+                partition_concurrency=1,
+                partition_limiter={"limit": settings.rate_per_minute, "period": MINUTE},
+                polling_interval_sec=QUEUE_POLL_SECONDS,
+                on_conflict="always_update",
+            )
         except BaseException:
-            self.__exit__()
+            self._destroy(0)
             raise
 
     def __exit__(self, *_: object) -> None:
-        DBOS.destroy(workflow_completion_timeout_sec=0)
+        """Start nothing more, and wait a little for what is running; the rest is recovered by the next server."""
+        self._destroy(FINISH_SECONDS)
+
+    def _destroy(self, wait_seconds: int) -> None:
+        DBOS.destroy(workflow_completion_timeout_sec=wait_seconds)
         _contexts.pop()
 
-    def start(self, lease: Lease) -> None:
-        """Start a workflow whose id no other lease has, even after a database was restored."""
-        self.context.active_claims.add(lease.claim)
-        try:
-            with SetWorkflowID(f"{lease.claim}/{lease.epoch}/{lease.replica}"):
-                DBOS.start_workflow(run_claim, lease.claim, lease.epoch)
-        except BaseException:
-            self.context.active_claims.discard(lease.claim)
-            raise
+    def enqueue(self, key: BatchKey) -> None:
+        """Queue a batch; again has no effect."""
+        enqueue_batch(key, "1")
+
+    def recover(self, live_replicas: Collection[str]) -> None:
+        """Queue the workflows of dead replicas again."""
+        running = DBOS.list_queued_workflows(queue_name=QUEUE, status="PENDING", load_input=False, load_output=False)
+        held = {each.executor_id for each in running}
+        dead = [each for each in held if each and each not in live_replicas]
+        if dead:
+            log.warning("the work of %d dead replicas is taken over", len(dead))
+            DBOS._recover_pending_workflows(dead)
+
+    def requeue_lost(self, batches: list[BatchKey]) -> None:
+        """Queue those of the batches again that have no workflow. Read the batches before.
+
+        Whether anything was started for them is unknown. The minute in the name: two replicas queue a batch once."""
+        live = DBOS.list_queued_workflows(queue_name=QUEUE, load_input=False, load_output=False)
+        outdated = {each.workflow_id for each in live if each.app_version not in (None, STEPS_VERSION)}
+        if outdated:
+            DBOS.cancel_workflows(list(outdated))
+        known = {each.workflow_id.rpartition("/")[0] for each in live if each.workflow_id not in outdated}
+        now = read_time()
+        for each in batches:
+            if each.id not in known:
+                log.warning("batch %s has no workflow and is queued again", each.id)
+                enqueue_batch(each, f"m{int(now // MINUTE)}", earlier=(now, ""))
 
     def forget(self, before: float) -> None:
         """Delete records of workflows that ended before the given time."""
         ended = datetime.fromtimestamp(before, UTC).isoformat()
         while old := DBOS.list_workflows(
-            status=["SUCCESS", "ERROR", "PENDING"], end_time=ended, limit=500, load_input=False, load_output=False
+            status=["SUCCESS", "ERROR", "CANCELLED"],
+            end_time=ended,
+            limit=500,
+            load_input=False,
+            load_output=False,
         ):
             DBOS.delete_workflows([each.workflow_id for each in old])
+
+
+def create_sqlite_file(url: str) -> None:
+    """Create the file for its owner only, with a write-ahead log: one flush for each commit instead of several."""
+    path = Path(str(make_url(url).database))
+    path.touch(mode=0o600)
+    match_directory_owner(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 def delete_sqlite_files(url: str) -> None:

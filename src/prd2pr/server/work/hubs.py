@@ -1,4 +1,4 @@
-"""A pool of GitHub clients: one client and one token for each repository, reused by the next claim."""
+"""A pool of GitHub clients: one client and one token for each repository, reused by the next batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prd2pr.server.installations import open_installations, read_app_key
 from prd2pr.server.settings import ServerSettings
 
 MAX_OPEN_HUBS = 256
-# Short, since the claim itself is retried later.
+# Short, since the batch itself is retried later.
 RETRY_POLICY = RetryPolicy(tries=3, first_wait=0.3, longest_wait=5.0, longest_limit=10.0)
 
 
@@ -49,7 +49,7 @@ class HubPool:
         self._lock = threading.Lock()
 
     def get_hub(self, repository: str) -> GitHubHub:
-        """Return the repository's client. One claim at a time works on it, so one thread uses it."""
+        """Return the repository's client. One batch at a time is worked on, so one thread uses it."""
         return self._get_open(repository)[0]
 
     def get_tokens(self, repository: str) -> TokenSource:

@@ -15,7 +15,7 @@ from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database
 from prd2pr.server.orders.store import list_open_orders, settle_order
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.effects import RecordRequest
 from prd2pr.server.work.local_runs import CHILD_LAUNCHER, strip_server_settings
 from prd2pr.state.server_commands import format_server_commands
@@ -33,21 +33,21 @@ class LocalOrderEffect:
     def __init__(self, settings: ServerSettings, database: Database) -> None:
         self.settings, self.database = settings, database
 
-    def find(self, claim: WorkClaim, turn: int) -> None:
+    def find(self, batch: Batch) -> None:
         """Return None: earlier work is found on the branch."""
-        del claim, turn
+        del batch
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         """Carry out the orders; their outcomes are recorded when this returns."""
         del turn
         ask()
-        orders = list_open_orders(self.database, claim.lane)
-        for result in self._run_orders(claim.lane, format_server_commands(orders)) if orders else ():
+        orders = list_open_orders(self.database, batch.lane)
+        for result in self._run_orders(batch.lane, format_server_commands(orders)) if orders else ():
             settle_order(self.database, str(result["id"]), result["outcome"], str(result["answer"]))
         return f"{len(orders)} orders carried out here"
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool:
-        del claim, mark
+    def has_started(self, batch: Batch, mark: str) -> bool:
+        del batch, mark
         return True
 
     def _run_orders(self, repo: str, orders: str) -> list[dict[str, Any]]:

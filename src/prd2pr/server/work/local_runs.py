@@ -23,8 +23,7 @@ from prd2pr.errors import Prd2prError
 from prd2pr.github.client.tokens import TokenSource
 from prd2pr.server.database import Database
 from prd2pr.server.settings import ENV_PREFIX, FILE_SUFFIX, ServerSettings
-from prd2pr.server.work import claims
-from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.batches import Batch, read_payloads
 from prd2pr.server.work.effects import RecordRequest
 from prd2pr.server.work.hubs import HubPool
 from prd2pr.state.git import Git
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 
 # Runs with these outcomes are retried; a run that needs a person is finished.
 RETRIED_OUTCOMES = frozenset({"error"})
-# The child dies with the server, so that the next holder of the claim is alone.
+# The child dies with the server, so that whoever continues the batch is alone.
 CHILD_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -58,33 +57,33 @@ class LocalEffect:
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def stop(self) -> None:
-        """Terminate the processes. Proved work is already pushed; the claim's next holder continues."""
+        """Terminate the processes. Proved work is already pushed; the next attempt continues."""
         for each in tuple(self._processes):
             each.send_signal(signal.SIGTERM)
 
-    def find(self, claim: WorkClaim, turn: int) -> str | None:
-        """Return None: a former holder's processes died with it."""
-        del claim, turn
+    def find(self, batch: Batch) -> str | None:
+        """Return None: the processes of a killed server died with it."""
+        del batch
         return None
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         """Do the whole work; it is finished when this returns."""
         del turn
         with self._slots, tempfile.TemporaryDirectory(dir=self._make_clones_directory(), prefix="run-") as scratch:
             place = Path(scratch)
-            tokens, base = self.hubs.get_tokens(claim.lane), self.hubs.get_hub(claim.lane).default_branch()
+            tokens, base = self.hubs.get_tokens(batch.lane), self.hubs.get_hub(batch.lane).default_branch()
             clone_default_branch(
-                place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens
+                place / "work", f"{self.settings.github_url.rstrip('/')}/{batch.lane}.git", base, tokens
             )
-            me = self.hubs.get_hub(claim.lane).me()
+            me = self.hubs.get_hub(batch.lane).me()
             outcomes = []
-            for event, body in claims.read_payloads(self.database, claim.id):
+            for event, body in read_payloads(self.database, batch.id):
                 ask()
-                outcomes.append(self._run_action(place, claim.lane, tokens, event, add_missing_sender(body, me)))
+                outcomes.append(self._run_action(place, batch.lane, tokens, event, add_missing_sender(body, me)))
         return f"{len(outcomes)} run here: {', '.join(dict.fromkeys(outcomes))}"
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool:
-        del claim, mark
+    def has_started(self, batch: Batch, mark: str) -> bool:
+        del batch, mark
         return True
 
     def _run_process(self, env: Mapping[str, str], place: Path, output: Path) -> int:

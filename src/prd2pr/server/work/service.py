@@ -1,4 +1,4 @@
-"""Background threads that open claims, renew leases, take over expired claims, sweep and track orders.
+"""Background threads that hand waiting deliveries to the engine, sweep and track orders.
 
 Nothing here delays an acknowledgement: a thread loads dbos after the server has started to listen.
 """
@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 # Unused here. Otherwise dbos loads it in a thread, and requests that read meanwhile would fail.
 import sqlalchemy.orm  # noqa: F401
 from fastapi import FastAPI
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import ServerContext
+from prd2pr.server.database import Database, read_database_time
 from prd2pr.server.orders.submission import InboxOrderQueue
-from prd2pr.server.work import claims, leases
+from prd2pr.server.work.batches import list_taken, list_waiting
 from prd2pr.server.work.capability import has_worker
 from prd2pr.server.work.single_writer import hold_database_lock
 
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 TRACK_SECONDS = 0.5
+LOST_SECONDS = 60.0
 DAY = 86_400.0
-FINISH_SECONDS = 10.0
+STOP_SECONDS = 25.0
 RESTART_SECONDS = 5.0
 
 
@@ -48,12 +51,10 @@ class WorkService:
     def __init__(self, parts: ServerContext) -> None:
         self.parts = parts
         self.replica = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
-        self.active_claims: set[str] = set()  # claims that threads of this process work on
         self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, name="work", daemon=True),
-            threading.Thread(target=self._send_heartbeats, name="work-signs", daemon=True),
-        ]
+        self._threads = [threading.Thread(target=self._work, name="work", daemon=True)]
+        if not parts.database.is_sqlite:
+            self._threads.append(threading.Thread(target=self._send_heartbeats, name="work-signs", daemon=True))
         self._database_lock = ExitStack()
         # Before anything is served, so that the error is reported at start-up.
         self._database_lock.enter_context(hold_database_lock(parts.settings.database))
@@ -67,20 +68,19 @@ class WorkService:
         self._stopping.set()
         self.parts.work_available.set()
         for each in self._threads:
-            each.join(timeout=15 + FINISH_SECONDS)
-        leases.release_claims(self.parts.database, self.replica)
+            each.join(timeout=STOP_SECONDS)
+        remove_replica(self.parts.database, self.replica)
         self._database_lock.close()
 
     # --- the threads --------------------------------------------------------------------------------------------------
 
     def _send_heartbeats(self) -> None:
-        lease = self.parts.settings.lease_seconds
         while not self._stopping.is_set():
             try:
-                leases.record_heartbeat(self.parts.database, self.replica, lease, tuple(self.active_claims))
+                record_heartbeat(self.parts.database, self.replica)
             except SQLAlchemyError as error:
                 log.warning("the heartbeat could not be recorded: %s", getattr(error, "orig", error))
-            self._stopping.wait(lease / 3)
+            self._stopping.wait(self.parts.settings.lease_seconds / 3)
 
     def _work(self) -> None:
         if not has_worker(self.parts.settings):
@@ -92,7 +92,7 @@ class WorkService:
 
         while not self._stopping.is_set():
             try:
-                with open_workers(self.parts, self.replica, self.active_claims) as workers:
+                with open_workers(self.parts, self.replica) as workers:
                     self._work_with(workers)
             except Prd2prError as problem:  # such as an invalid key: only a restart helps
                 log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - no traceback needed
@@ -110,40 +110,36 @@ class WorkService:
         for each in threads:
             each.start()
         try:
-            self._run_turns(workers.engine)
+            self._feed(workers.engine)
         finally:
             ended.set()
             for each in threads:
                 each.join(timeout=10)
 
-    def _run_turns(self, engine: WorkEngine) -> None:
-        if self.parts.database.is_sqlite:  # there is no other replica: open claims are of a dead one
-            leases.release_orphaned_claims(self.parts.database, tuple(self.active_claims))
+    def _feed(self, engine: WorkEngine) -> None:
+        """Queue batches of what arrives, and recover what other replicas and earlier servers left."""
+        queued: set[str] = set()
+        recover_at = lost_at = 0.0
         while not self._stopping.is_set():
-            self._run_turn(engine)
-        ends = time.monotonic() + FINISH_SECONDS
-        while self.active_claims and time.monotonic() < ends:
-            time.sleep(0.05)
-
-    def _run_turn(self, engine: WorkEngine) -> None:
-        settings, database = self.parts.settings, self.parts.database
-        self.parts.work_available.clear()
-        try:
-            free = settings.effects_at_once - len(self.active_claims)
-            taken_over = leases.take_over_claims(
-                database, self.replica, settings.lease_seconds, free, tuple(self.active_claims)
-            )
-            opened = claims.open_claims(database, self.replica, settings, free - len(taken_over))
-            for each in (*taken_over, *opened):
-                engine.start(each)
-        except SQLAlchemyError as error:
-            log.warning("the database does not answer: %s", getattr(error, "orig", error))
-            self._stopping.wait(POLL_SECONDS)
-            return
-        if taken_over:
-            log.warning("%d claims of dead replicas, or postponed ones, were taken over", len(taken_over))
-        if not taken_over and not opened:
-            self.parts.work_available.wait(POLL_SECONDS)
+            self.parts.work_available.clear()
+            try:
+                waiting = list_waiting(self.parts.database)
+                for each in waiting:
+                    if each.id not in queued:
+                        engine.enqueue(each)
+                queued = {each.id for each in waiting}
+                now = time.monotonic()
+                if now >= recover_at and not self.parts.database.is_sqlite:
+                    recover_at = now + self.parts.settings.lease_seconds / 3
+                    engine.recover(list_live_replicas(self.parts.database, self.parts.settings.lease_seconds))
+                if now >= lost_at:
+                    lost_at = now + LOST_SECONDS
+                    engine.requeue_lost([*waiting, *list_taken(self.parts.database)])
+            except SQLAlchemyError as error:
+                log.warning("the database does not answer: %s", getattr(error, "orig", error))
+                self._stopping.wait(POLL_SECONDS)
+            else:
+                self.parts.work_available.wait(POLL_SECONDS)
 
     def _sweep(self, workers: WorkerSet, ended: threading.Event) -> None:
         while not ended.is_set():
@@ -161,3 +157,32 @@ class WorkService:
             except SQLAlchemyError as error:
                 log.warning("the outcome of orders cannot be read now: %s", getattr(error, "orig", error))
             ended.wait(TRACK_SECONDS)
+
+
+# --- live replicas ----------------------------------------------------------------------------------------------------
+# dbos recovers only what its own process left. A replica that was merely slow loses its workflows too, which is safe:
+# dbos lets an execution record nothing, and so send nothing, once another one owns its workflow.
+
+RECORD_HEARTBEAT = text(
+    """INSERT INTO replicas (id, started_at, seen_at) VALUES (:me, :now, :now)
+       ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at"""
+)
+
+
+def record_heartbeat(database: Database, replica: str) -> None:
+    with database.writing() as connection:
+        connection.execute(RECORD_HEARTBEAT, {"me": replica, "now": read_database_time(connection)})
+
+
+def list_live_replicas(database: Database, seconds: float) -> set[str]:
+    """Return the replicas seen within the given time, and forget the others."""
+    with database.writing() as connection:
+        old = {"old": read_database_time(connection) - seconds}
+        connection.execute(text("DELETE FROM replicas WHERE seen_at < :old"), old)
+        return set(connection.execute(text("SELECT id FROM replicas")).scalars())
+
+
+def remove_replica(database: Database, replica: str) -> None:
+    """Let the others continue this replica's work at once."""
+    with database.writing() as connection:
+        connection.execute(text("DELETE FROM replicas WHERE id = :me"), {"me": replica})

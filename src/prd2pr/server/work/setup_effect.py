@@ -1,4 +1,4 @@
-"""Effect of a claim on an installation: offer its repositories the set-up pull request."""
+"""Effect of a batch of an installation: offer its repositories the set-up pull request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prd2pr.github.events.events import AppInstalled, read_event
 from prd2pr.server.database import Database
 from prd2pr.server.installations import Installations
 from prd2pr.server.setup.onboarding import Offer, OnboardingResult, onboard_repositories
-from prd2pr.server.work.claims import WorkClaim, read_payloads
+from prd2pr.server.work.batches import Batch, read_payloads
 from prd2pr.server.work.effects import RecordRequest
 
 log = logging.getLogger(__name__)
@@ -29,16 +29,16 @@ class OnboardingEffect:
         self._installations = installations
         self._offer = offering
 
-    def find(self, claim: WorkClaim, turn: int) -> str | None:
+    def find(self, batch: Batch) -> str | None:
         """Return None: offering again finds earlier offers."""
-        del claim, turn
+        del batch
         return None
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         del turn
         summaries: list[str] = []
         problems = []
-        for event in self._read_events(claim):
+        for event in self._read_events(batch):
             ask()
             done = onboard_repositories(event, self._installations, self._offer)
             summaries += summarize_onboarding(done)
@@ -47,13 +47,13 @@ class OnboardingEffect:
             raise problems[0]
         return "; ".join(summaries) or "nothing to offer"
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, batch: Batch, mark: str) -> bool:
         """Return True: everything is done when `begin` returns."""
-        del claim, mark
+        del batch, mark
         return True
 
-    def _read_events(self, claim: WorkClaim) -> Iterator[AppInstalled]:
-        for name, body in read_payloads(self._database, claim.id):
+    def _read_events(self, batch: Batch) -> Iterator[AppInstalled]:
+        for name, body in read_payloads(self._database, batch.id):
             event = read_event(name, json.loads(body))
             if isinstance(event, AppInstalled):
                 yield event

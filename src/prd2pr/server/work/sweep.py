@@ -147,7 +147,6 @@ class Sweeper:
         before = now - self.parts.settings.keep_days * DAY
         with self.parts.database.writing() as connection:
             delete_settled_deliveries(connection, before)
-            connection.execute(text("DELETE FROM claims WHERE closed_at < :before"), {"before": before})
 
 
 def parse_branch_status(data: bytes | None, where: str) -> Status | None:

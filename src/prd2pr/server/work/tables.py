@@ -1,10 +1,22 @@
-"""Tables of claims, replicas and sweeps."""
+"""Tables of replicas and sweeps."""
 
 from __future__ import annotations
 
 from prd2pr.server.database import Migration
 
 MIGRATIONS = (
+    Migration(
+        7,
+        "batches",
+        (
+            # dbos queues, delays and retries batches. What a claim had taken continues as a batch with its name.
+            "ALTER TABLE deliveries RENAME COLUMN claim TO batch",
+            "DROP INDEX deliveries_waiting",
+            "CREATE INDEX deliveries_waiting ON deliveries (lane, id) WHERE state = 'waiting'",
+            "ALTER TABLE deliveries DROP COLUMN not_before",
+            "DROP TABLE claims",
+        ),
+    ),
     Migration(
         6,
         "what was asked for",

@@ -13,8 +13,8 @@ from prd2pr.server.app import ServerContext
 from prd2pr.server.database import Database
 from prd2pr.server.orders.store import list_open_orders, settle_orders
 from prd2pr.server.setup.onboarding import make_github_offer
+from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.capability import list_local_lanes
-from prd2pr.server.work.claims import WorkClaim
 from prd2pr.server.work.dispatch import WorkflowDispatch
 from prd2pr.server.work.effects import Effect, RecordRequest
 from prd2pr.server.work.engine import EngineContext, WorkEngine
@@ -29,17 +29,17 @@ from prd2pr.state.server_commands import ServerCommand
 
 @dataclass(frozen=True)
 class EffectsByLane:
-    """Selects the effect by the claim's lane."""
+    """Selects the effect by the batch's lane."""
 
     repositories: Effect
     installations: Effect
     local: Effect
     local_lanes: frozenset[str] = frozenset()
 
-    def select(self, claim: WorkClaim) -> Effect:
-        if claim.lane in self.local_lanes:
+    def select(self, batch: Batch) -> Effect:
+        if batch.lane in self.local_lanes:
             return self.local
-        return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
+        return self.installations if batch.lane.startswith(INSTALLATION_LANE) else self.repositories
 
 
 class NoEffect:
@@ -47,15 +47,15 @@ class NoEffect:
 
     settles_in = 0.0
 
-    def find(self, claim: WorkClaim, turn: int) -> None:
-        del claim, turn
+    def find(self, batch: Batch) -> None:
+        del batch
 
-    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+    def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         del turn, ask
-        raise TokenMissing("no GitHub App is configured", where=claim.lane, remedy="set PRD2PR_APP_ID and its key")
+        raise TokenMissing("no GitHub App is configured", where=batch.lane, remedy="set PRD2PR_APP_ID and its key")
 
-    def has_started(self, claim: WorkClaim, mark: str) -> bool:
-        del claim, mark
+    def has_started(self, batch: Batch, mark: str) -> bool:
+        del batch, mark
         return True
 
 
@@ -96,44 +96,30 @@ def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
 
 
 @contextmanager
-def open_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+def open_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
     with (
-        open_local_workers(parts, replica, active_claims)
-        if not parts.settings.app_id
-        else open_app_workers(parts, replica, active_claims) as workers
+        open_local_workers(parts, replica) if not parts.settings.app_id else open_app_workers(parts, replica) as workers
     ):
         yield workers
 
 
 @contextmanager
-def open_app_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+def open_app_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
     with closing(HubPool(parts.settings)) as hubs, closing(HubPool(parts.settings, RESULT_ACCESS)) as tracking_hubs:
         effect = choose_repository_effect(parts, hubs)
         offer = make_github_offer(parts.settings, hubs.installations)
         onboarding = OnboardingEffect(parts.database, hubs.installations, offer)
-        context = make_engine_context(
-            parts,
-            replica,
-            active_claims,
-            EffectsByLane(effect, onboarding, make_local_order_effect(parts), list_local_lanes(parts.settings)),
-        )
+        local_lanes = list_local_lanes(parts.settings)
+        effects = EffectsByLane(effect, onboarding, LocalOrderEffect(parts.settings, parts.database), local_lanes)
+        context = EngineContext(parts.database, parts.settings, replica, effects)
         with WorkEngine(context) as engine, stop_local_processes(effect):
             yield WorkerSet(engine, OrderTracker(parts, tracking_hubs.get_hub), Sweeper(parts, hubs))
 
 
 @contextmanager
-def open_local_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+def open_local_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
     """Open workers for repositories on this machine only."""
-    effects = EffectsByLane(NoEffect(), NoEffect(), make_local_order_effect(parts), list_local_lanes(parts.settings))
-    with WorkEngine(make_engine_context(parts, replica, active_claims, effects)) as engine:
+    local = LocalOrderEffect(parts.settings, parts.database)
+    effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(parts.settings))
+    with WorkEngine(EngineContext(parts.database, parts.settings, replica, effects)) as engine:
         yield WorkerSet(engine, OrderTracker(parts))
-
-
-def make_local_order_effect(parts: ServerContext) -> LocalOrderEffect:
-    return LocalOrderEffect(parts.settings, parts.database)
-
-
-def make_engine_context(
-    parts: ServerContext, replica: str, active_claims: set[str], effects: EffectsByLane
-) -> EngineContext:
-    return EngineContext(parts.database, parts.settings, replica, effects, active_claims, changed=parts.work_available)

@@ -1,0 +1,119 @@
+"""Batches in the inbox: all waiting deliveries of a repository, handled together by one dbos workflow.
+
+A batch is fixed when it is taken, and every change here may be repeated: of a step that runs again, or in a replica
+that has lost its workflow to another one, nothing but the first run has an effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from prd2pr.server.database import Database, read_database_time
+
+MAX_LANES = 500
+
+
+@dataclass(frozen=True)
+class BatchDelivery:
+    """A delivery of a batch, as its effect gets it."""
+
+    guid: str
+    event: str
+    comment: str  # where a command was written, for a reply
+
+
+@dataclass(frozen=True)
+class Batch:
+    id: str  # named after its oldest delivery, once for each time that delivery is queued
+    lane: str
+    deliveries: tuple[BatchDelivery, ...]
+
+
+@dataclass(frozen=True)
+class BatchKey:
+    """What a workflow needs to know to work on a batch."""
+
+    id: str
+    lane: str
+    attempt: int = 1
+
+
+SELECT_WAITING = text(
+    """SELECT guid, lane, attempts FROM deliveries
+       WHERE id IN (SELECT min(id) FROM deliveries WHERE state = 'waiting' GROUP BY lane) ORDER BY id LIMIT :most"""
+)
+SELECT_TAKEN = text(
+    "SELECT batch, lane, max(attempts - forgiven) FROM deliveries WHERE state = 'taken' GROUP BY batch, lane"
+)
+TAKE_WAITING = text(
+    "UPDATE deliveries SET state = 'taken', batch = :id, reason = '' WHERE lane = :lane AND state = 'waiting'"
+)
+COUNT_ATTEMPT = text("UPDATE deliveries SET attempts = forgiven + :attempt WHERE batch = :id AND state = 'taken'")
+MARK_DONE = text(
+    """UPDATE deliveries SET state = 'done', body = NULL, reason = :effect, settled_at = :now
+       WHERE batch = :id AND state = 'taken'"""
+)
+MARK_DEAD = text(
+    "UPDATE deliveries SET state = 'dead', reason = :error, settled_at = :now WHERE batch = :id AND state = 'taken'"
+)
+RECORD_ERROR = text("UPDATE deliveries SET reason = :error WHERE batch = :id AND state = 'taken'")
+
+
+def list_waiting(database: Database) -> list[BatchKey]:
+    """Return the next batch of each repository with waiting deliveries, the longest waiting first."""
+    with database.reading() as connection:
+        rows = connection.execute(SELECT_WAITING, {"most": MAX_LANES})
+        return [BatchKey(f"{guid}.{attempts + 1}", lane) for guid, lane, attempts in rows]
+
+
+def list_taken(database: Database) -> list[BatchKey]:
+    """Return the batches that were taken and are not settled."""
+    with database.reading() as connection:
+        return [BatchKey(batch, lane, max(1, attempt)) for batch, lane, attempt in connection.execute(SELECT_TAKEN)]
+
+
+def take_batch(database: Database, key: BatchKey) -> bool:
+    """Take all waiting deliveries of the lane, unless it was done before; return whether any is left to work on.
+
+    The oldest delivery gives the batch its name and is locked first, so that nothing joins a batch later."""
+    guid, _, number = key.id.rpartition(".")
+    with database.writing() as connection:
+        lock = "" if database.is_sqlite else "FOR UPDATE"
+        query = text(f"SELECT state, attempts FROM deliveries WHERE guid = :guid {lock}")  # noqa: S608 - no text of others
+        oldest = connection.execute(query, {"guid": guid}).first()
+        if oldest is not None and oldest.state == "waiting" and str(oldest.attempts + 1) == number:
+            connection.execute(TAKE_WAITING, {"id": key.id, "lane": key.lane})
+        return connection.execute(COUNT_ATTEMPT, {"id": key.id, "attempt": key.attempt}).rowcount > 0
+
+
+def read_batch(database: Database, key: BatchKey) -> Batch:
+    query = text("SELECT guid, event, said FROM deliveries WHERE batch = :id AND state = 'taken' ORDER BY id")
+    with database.reading() as connection:
+        rows = connection.execute(query, {"id": key.id})
+        return Batch(key.id, key.lane, tuple(BatchDelivery(*row) for row in rows))
+
+
+def read_payloads(database: Database, batch: str) -> list[tuple[str, bytes]]:
+    """Return event and body of a batch's deliveries, oldest first."""
+    query = text(
+        "SELECT event, body FROM deliveries WHERE batch = :id AND state = 'taken' AND body IS NOT NULL ORDER BY id"
+    )
+    with database.reading() as connection:
+        return [(str(event), bytes(body or b"")) for event, body in connection.execute(query, {"id": batch})]
+
+
+def settle_batch(database: Database, batch: str, effect: str) -> None:
+    with database.writing() as connection:
+        connection.execute(MARK_DONE, {"id": batch, "effect": effect, "now": read_database_time(connection)})
+
+
+def fail_batch(database: Database, batch: str, error: str, *, is_last: bool) -> None:
+    """Record why an attempt failed; after the last one the deliveries are dead letters, for a person to decide."""
+    with database.writing() as connection:
+        given = {"id": batch, "error": error[:2000]}
+        if is_last:
+            connection.execute(MARK_DEAD, given | {"now": read_database_time(connection)})
+        else:
+            connection.execute(RECORD_ERROR, given)
