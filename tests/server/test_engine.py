@@ -18,13 +18,14 @@ from sqlalchemy import text
 
 from prd2pr.errors import HubProblem, Prd2prError
 from prd2pr.server.database import Database, open_database
+from prd2pr.server.orders.store import OrderTry
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work import engine as engine_module
 from prd2pr.server.work.batches import Batch, BatchKey, list_taken, list_waiting, take_batch
 from prd2pr.server.work.dead_letters import list_dead_letters
 from prd2pr.server.work.dispatch import make_run_mark
 from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
-from prd2pr.server.work.engine import QUEUE, EngineContext, WorkEngine, process_batch
+from prd2pr.server.work.engine import QUEUE, EngineContext, WorkEngine, forget_workflows, process_batch
 from server.app_world import wait_until
 from server.inbox_steps import add_deliveries
 
@@ -85,12 +86,34 @@ class Worlds(dict[str, World]):
 
 
 @dataclass
+class Duties:
+    """Orders with the number of checks until their outcome is known, and sweeps."""
+
+    open_checks: dict[str, int] = field(default_factory=dict)
+    checked: list[tuple[str, int]] = field(default_factory=list)
+    swept: list[tuple[float, float]] = field(default_factory=list)
+    finishes: bool = True
+    may_check: threading.Event = field(default_factory=threading.Event)
+
+    def check(self, order: str, tries: int) -> bool:
+        self.may_check.wait(60)
+        self.checked.append((order, tries))
+        self.open_checks[order] -= 1
+        return self.open_checks[order] <= 0
+
+    def sweep(self, now: float, since: float) -> bool:
+        self.swept.append((now, since))
+        return self.finishes
+
+
+@dataclass
 class Stage:
     """An open engine, with one repository for each test."""
 
     database: Database
     engine: WorkEngine
     worlds: Worlds
+    duties: Duties
     lane: str = ""
 
     @property
@@ -143,9 +166,9 @@ def make_settings(url: str, **more: object) -> ServerSettings:
 def opened(request, tmp_path_factory) -> Iterator[Stage]:
     place = tmp_path_factory.mktemp("engine")
     url = f"sqlite:///{place}/s.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    database, worlds = open_database(url), Worlds()
-    with WorkEngine(EngineContext(database, make_settings(url), REPLICA, worlds)) as engine:
-        yield Stage(database, engine, worlds)
+    database, worlds, duties = open_database(url), Worlds(), Duties()
+    with WorkEngine(EngineContext(database, make_settings(url), REPLICA, worlds, duties, duties)) as engine:
+        yield Stage(database, engine, worlds, duties)
     database.close()
 
 
@@ -153,7 +176,8 @@ def opened(request, tmp_path_factory) -> Iterator[Stage]:
 def stage(opened: Stage) -> Iterator[Stage]:
     lane = f"octo/r{next(numbers)}"
     opened.worlds[lane] = World()
-    yield Stage(opened.database, opened.engine, opened.worlds, lane)
+    opened.duties.may_check.set()
+    yield Stage(opened.database, opened.engine, opened.worlds, opened.duties, lane)
     with opened.database.writing() as connection:
         connection.execute(text("DELETE FROM deliveries"))
 
@@ -205,6 +229,17 @@ def test_without_the_check_before_a_request_both_would_send_it(stage, monkeypatc
     stage.world.before = stage.overtake
     stage.deliver("a")
     wait_until(lambda: len(stage.world.started) == 2)
+
+
+def test_the_work_of_a_live_replica_is_left_alone(stage):
+    def look() -> None:
+        stage.engine.recover(live_replicas=[DBOS.executor_id])
+        time.sleep(1)
+
+    stage.world.before = look
+    stage.deliver("a")
+    stage.wait_for(done=1)
+    assert stage.world.begun == 1
 
 
 def test_a_request_of_a_slow_execution_in_transit_is_waited_for(stage):
@@ -303,6 +338,43 @@ def test_an_unreadable_effect_is_retried_until_a_person_decides(stage):
     stage.wait_until_idle()
 
 
+# --- orders and sweeps ------------------------------------------------------------------------------------------------
+
+
+def test_an_order_is_checked_until_its_outcome_is_known_by_one_chain_of_checks(stage):
+    order, duties = OrderTry(stage.name("order"), 2), stage.duties
+    duties.open_checks[order.order] = 2
+    duties.may_check.clear()
+    for _ in range(3):
+        stage.engine.enqueue_check(order)
+        stage.engine.requeue_lost([], [order])
+    duties.may_check.set()
+    wait_until(lambda: duties.open_checks[order.order] == 0, 60)
+    time.sleep(1.5)
+    assert duties.checked.count((order.order, 2)) == 2
+
+
+def test_an_order_whose_check_is_lost_is_checked_again(stage):
+    order = OrderTry(stage.name("order"), 1)
+    stage.duties.open_checks[order.order] = 1
+    stage.engine.requeue_lost([], [order])
+    wait_until(lambda: stage.duties.open_checks[order.order] == 0, 60)
+
+
+def test_a_period_is_swept_once_and_a_sweep_continues_where_the_last_one_finished(stage):
+    swept, period = stage.duties.swept, stage.engine.context.settings.sweep_minutes * 60
+    before = len(swept)
+    another = WorkEngine(stage.engine.context)
+    for number, finishes in ((1, True), (2, False), (3, True)):
+        stage.duties.finishes = finishes
+        stage.engine.enqueue_sweep(number * period)
+        another.enqueue_sweep(number * period)
+        wait_until(lambda at=before + number: len(swept) == at, 60)
+        wait_until(lambda: not DBOS.list_queued_workflows(queue_name="sweeps"), 60)
+    first, second, third = swept[before:]
+    assert second[1] == first[0] and third[1] == first[0]
+
+
 # --- batches without a workflow ---------------------------------------------------------------------------------------
 
 
@@ -349,5 +421,5 @@ def test_old_records_are_deleted(stage):
     stage.wait_for(done=1)
     stage.wait_until_idle()
     assert DBOS.list_workflows(workflow_id_prefix=stage.name("a"))
-    stage.engine.forget(time.time() + 60)
+    forget_workflows(time.time() + 60)
     assert not DBOS.list_workflows(workflow_id_prefix=stage.name("a"))

@@ -45,8 +45,8 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
         assert world.subjects()[-1].startswith("note(calc-1): /tdd retry calc-1 by the token demo through this server")
         # As if the server had been killed before it recorded the result.
         with sqlite3.connect(tmp_path / "s.db", timeout=30) as database:
-            database.execute("UPDATE asked SET outcome = '', settled_at = '', look_at = 0")
-        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+            database.execute("UPDATE asked SET outcome = '', settled_at = ''")
+        wait_until(lambda: bool(client.order(order.id).settled_at), 150)  # lost work is looked for once a minute
         assert client.order(order.id).state == "done" and len(world.subjects()) == 3
         world.git("checkout", "-q", "prd2pr/calc")
         second = client.retry(f"{REPO}:calc-1", idempotency_key="checked-out")

@@ -13,7 +13,13 @@ from prd2pr.server.api.change_requests import insert_request
 from prd2pr.server.api.tokens import format_utc
 from prd2pr.server.app import ServerContext
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.orders.store import OrderRecord, find_order, list_open_orders, settle_order
+from prd2pr.server.orders.store import (
+    OrderRecord,
+    find_order,
+    list_open_orders,
+    list_unsettled_tries,
+    settle_order,
+)
 from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.order_tracking import MAX_RUNS, OrderTracker
@@ -40,10 +46,15 @@ def add_order(parts: ServerContext, number: int) -> str:
 
 
 def finish_runs(database: Database) -> None:
-    """Let the runs of all waiting deliveries have ended by the next poll."""
+    """Let the runs of all waiting deliveries have ended by the next check."""
     with database.writing() as connection:
         connection.execute(text("UPDATE deliveries SET state = 'done'"))
-        connection.execute(text("UPDATE asked SET look_at = 0"))
+
+
+def check_all(parts: ServerContext) -> list[bool]:
+    """Check all orders that are due; for each, whether nothing more is to be checked."""
+    tracker = OrderTracker(parts)
+    return [tracker.check(each.order, each.tries) for each in list_unsettled_tries(parts.database)]
 
 
 def read_order(parts: ServerContext, order: str) -> OrderRecord:
@@ -58,8 +69,9 @@ def test_an_unreadable_order_fails_and_the_next_one_is_tracked(parts: ServerCont
     with parts.database.writing() as connection:
         asked = text('UPDATE asked SET ordered = \'{"of": "another version"}\' WHERE id = :id')
         connection.execute(asked, {"id": unread})
+    assert check_all(parts) == [], "no run has them"
     finish_runs(parts.database)
-    assert OrderTracker(parts).poll() == 2
+    assert check_all(parts) == [True, True]
     assert read_order(parts, unread).state == "failed" and "cannot be read" in read_order(parts, unread).answer
     assert read_order(parts, good).tries == 2, "its run ended without it"
 
@@ -71,6 +83,6 @@ def test_an_order_behind_a_full_run_is_not_given_up(parts: ServerContext) -> Non
         finish_runs(parts.database)
         for each in still:
             settle_order(parts.database, each.id, "done")
-        while OrderTracker(parts).poll():
+        while any(check_all(parts)):
             pass
     assert {read_order(parts, each).state for each in orders} == {"done"}

@@ -117,13 +117,11 @@ def test_a_stuck_branch_with_an_order_is_put_into_the_inbox_once(sweeping):
     sha = world.write("octo/calc", state, "prd2pr/calc")
     world.write("octo/calc", {".orch-state/prds/idle/status.json": encode_document(Status()).decode()}, "prd2pr/idle")
     world.write("octo/calc", {"README.md": "no state"}, "prd2pr/bare")
-    assert sweep.sweep_if_due()
-    assert not sweep.sweep_if_due()  # not yet again
+    assert sweep.sweep(time.time(), 0.0)
     assert found(database) == [(f"stuck-octo.calc-{sha}", "octo/calc", "waiting")]
     with database.writing() as connection:
-        connection.execute(text("UPDATE sweeps SET next_at = 0"))
         connection.execute(text("UPDATE deliveries SET state = 'done', settled_at = received_at"))
-    assert sweep.sweep_if_due()
+    assert sweep.sweep(time.time(), 0.0)
     assert [state for _, _, state in found(database)] == ["done"]
 
 
@@ -132,7 +130,7 @@ def test_a_branch_with_an_active_run_is_left_alone(sweeping):
     world, sweep, database = sweeping
     world.write("octo/calc", {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}, "prd2pr/calc")
     world.fake.repo("octo/calc").at_work.add(77)
-    assert sweep.sweep_if_due() and found(database) == []
+    assert sweep.sweep(time.time(), 0.0) and found(database) == []
 
 
 def test_only_a_branch_with_an_order_and_no_progress_is_stuck():

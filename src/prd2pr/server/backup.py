@@ -61,6 +61,8 @@ def restore_database(url: str, source: Path, migrations: Iterable[Migration] | N
             match_directory_owner(unfinished)
             old_path = _rename_existing(place)
             unfinished.rename(place)
+            for queue_file in place.parent.glob(f"{place.name}-dbos*"):  # of the replaced inbox
+                queue_file.unlink()
         finally:
             unfinished.unlink(missing_ok=True)
         _fsync_directory(place.parent)

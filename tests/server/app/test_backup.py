@@ -71,8 +71,10 @@ def test_a_restore_replaces_the_database_and_keeps_the_old_one(tmp_path: Path) -
     back_up_database(f"sqlite:///{place}", target)
     write(database, "lost")
     database.engine.dispose()
+    (tmp_path / "s.db-dbos").touch()  # the queue of the inbox that is replaced
     aside = restore_database(f"sqlite:///{place}", target, (FIRST,))
     assert notes(place) == ["kept"] and aside is not None and notes(aside) == ["kept", "lost"]
+    assert not (tmp_path / "s.db-dbos").exists()
     assert restore_database(f"sqlite:///{tmp_path}/new/s.db", target, (FIRST,)) is None
     assert notes(tmp_path / "new/s.db") == ["kept"]
 

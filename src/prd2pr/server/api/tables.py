@@ -73,4 +73,15 @@ MIGRATIONS = (
             "CREATE INDEX asked_subject ON asked (subject)",
         ),
     ),
+    Migration(
+        24,
+        "checks of orders",
+        (
+            # dbos queues the checks.
+            "DROP INDEX asked_open",
+            "CREATE INDEX asked_open ON asked (repo) WHERE outcome = ''",
+            "ALTER TABLE asked DROP COLUMN looks",
+            "ALTER TABLE asked DROP COLUMN look_at",
+        ),
+    ),
 )

@@ -40,7 +40,6 @@ class OrderRecord:
     order: ServerCommand | None  # None: recorded by a version that could not submit orders, or unreadable
     tries: int
     announced_state: str  # the state announced last
-    looks: int
     outcome: str
     answer: str
     url: str
@@ -53,6 +52,18 @@ class OrderRecord:
         if self.outcome in ("done", "refused", "failed"):
             return self.outcome  # type: ignore[return-value]  # it is one of these
         return "given" if self.delivered == "done" else "waiting"
+
+
+@dataclass(frozen=True)
+class OrderTry:
+    """One delivery of an order to a run."""
+
+    order: str
+    tries: int
+
+    @property
+    def name(self) -> str:
+        return f"check-{self.order}.{self.tries}"
 
 
 def parse_order_row(row: RowMapping) -> OrderRecord:
@@ -71,7 +82,6 @@ def parse_order_row(row: RowMapping) -> OrderRecord:
         order=order,
         tries=row["tries"],
         announced_state=row["told"],
-        looks=row["looks"],
         outcome=row["outcome"],
         answer=row["answer"],
         url=row["url"],
@@ -110,6 +120,17 @@ def list_open_orders(database: Database, repo: str) -> tuple[ServerCommand, ...]
     with database.reading() as connection:
         rows = connection.execute(text(query), {"repo": repo, "most": MAX_COMMANDS_PER_EVENT}).mappings()
         return tuple(order for row in rows if (order := parse_order_row(row).order) is not None)
+
+
+def list_unsettled_tries(database: Database) -> list[OrderTry]:
+    """Return the orders without an outcome whose delivery was processed or given up."""
+    query = text(
+        """SELECT asked.id, asked.tries FROM asked LEFT JOIN deliveries ON deliveries.guid = asked.delivery
+           WHERE asked.outcome = '' AND asked.ordered <> ''
+             AND coalesce(deliveries.state, 'dead') NOT IN ('waiting', 'taken')"""
+    )
+    with database.reading() as connection:
+        return [OrderTry(*row) for row in connection.execute(query)]
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: 
     name, now = f"order-{order.id}.{turn}", read_database_time(connection)
     insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_server_commands([order]))])
     connection.execute(
-        text("UPDATE asked SET delivery = :name, tries = :turn, looks = 0, look_at = :now WHERE id = :id"),
-        {"name": name, "turn": turn, "now": now, "id": order.id},
+        text("UPDATE asked SET delivery = :name, tries = :turn WHERE id = :id"),
+        {"name": name, "turn": turn, "id": order.id},
     )
 
 

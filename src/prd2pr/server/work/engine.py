@@ -1,4 +1,4 @@
-"""Process batches with dbos: it queues them by repository, limits their rate, delays retries and recovers killed ones.
+"""Let dbos do the work: it queues batches by repository, limits their rate, delays retries, recovers what was killed.
 
 One workflow is one attempt at a batch. dbos records what its steps return and runs only the step again that was in
 flight; an execution that lost its workflow to another replica can record nothing any more. The inbox can do without
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database, read_database_time
 from prd2pr.server.file_owner import match_directory_owner
+from prd2pr.server.orders.store import OrderTry
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.batches import Batch, BatchKey, fail_batch, read_batch, settle_batch, take_batch
 from prd2pr.server.work.effects import MAX_STARTS, Effect, EffectUnclear
@@ -34,12 +35,14 @@ log = logging.getLogger(__name__)
 
 # Increase it when the workflow below changes. Batches of another version get a new workflow.
 STEPS_VERSION = "3"
-QUEUE = "repositories"
-MINUTE = 60.0
+QUEUE, SWEEP_QUEUE, ORDER_QUEUE = "repositories", "sweeps", "orders"
+MINUTE, DAY = 60.0, 86_400.0
 QUEUE_POLL_SECONDS = 0.2
+TIMER_POLL_SECONDS = 0.5
 FINISH_SECONDS = 10
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 1.0, 30.0
 MAX_BACKOFF_SECONDS = 600.0
+FIRST_CHECK_SECONDS, MAX_CHECK_SECONDS = 0.5, 120.0
 # A record that took longer to write has an outdated time and is written again.
 MAX_RECORD_SECONDS = 5.0
 REQUEST_EVENT = "request"
@@ -47,6 +50,18 @@ REQUEST_EVENT = "request"
 
 class EffectSelector(Protocol):
     def select(self, batch: Batch) -> Effect: ...
+
+
+class OrderChecker(Protocol):
+    def check(self, order: str, tries: int) -> bool:
+        """Return whether the outcome of this try at the order is known."""
+        ...
+
+
+class PeriodicSweep(Protocol):
+    def sweep(self, now: float, since: float) -> bool:
+        """Look for what was lost since the last sweep; return whether the sweep finished."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,8 @@ class EngineContext:
     settings: ServerSettings
     replica: str
     effects: EffectSelector
+    orders: OrderChecker
+    sweeper: PeriodicSweep | None = None  # None without an App
 
 
 _contexts: list[EngineContext] = []
@@ -203,6 +220,42 @@ def enqueue_batch(key: BatchKey, name: str, earlier: EarlierRequest = None, dela
         DBOS.enqueue_workflow(QUEUE, process_batch, key.id, key.lane, key.attempt, earlier)
 
 
+# --- timers -----------------------------------------------------------------------------------------------------------
+
+
+@DBOS.workflow(name="track_order", max_recovery_attempts=None)
+def track_order(order: str, tries: int, looks: int) -> None:
+    """Check an order, and queue the next check at growing intervals: a run may take hours."""
+    if not get_engine_context().orders.check(order, tries):
+        delay = min(MAX_CHECK_SECONDS, FIRST_CHECK_SECONDS * 1.5 ** min(looks, 20))
+        enqueue_check(OrderTry(order, tries), looks + 1, delay)
+
+
+def enqueue_check(key: OrderTry, looks: int, delay: float = 0, name: str = "") -> None:
+    with SetWorkflowID(f"{key.name}/{name or looks}"), SetEnqueueOptions(delay_seconds=delay or None):
+        DBOS.enqueue_workflow(ORDER_QUEUE, track_order, key.order, key.tries, looks)
+
+
+@DBOS.workflow(name="sweep", max_recovery_attempts=None)
+def run_sweep() -> float:
+    """Sweep, and return until when nothing is missing; the next sweep continues there."""
+    context, now = get_engine_context(), read_time()
+    last = DBOS.list_workflows(name="sweep", status="SUCCESS", sort_desc=True, limit=1, load_input=False)
+    since = float(last[0].output or 0.0) if last else 0.0
+    if context.sweeper is None or not context.sweeper.sweep(now, since):
+        return since
+    forget_workflows(now - context.settings.keep_days * DAY)
+    return now
+
+
+def forget_workflows(before: float) -> None:
+    """Delete the records of workflows that ended before the given time."""
+    ended = datetime.fromtimestamp(before, UTC).isoformat()
+    states = ["SUCCESS", "ERROR", "CANCELLED"]
+    while old := DBOS.list_workflows(status=states, end_time=ended, limit=500, load_input=False, load_output=False):
+        DBOS.delete_workflows([each.workflow_id for each in old])
+
+
 # --- the engine -------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +264,7 @@ class WorkEngine:
 
     def __init__(self, context: EngineContext) -> None:
         self.context = context
+        self._period = -1
 
     def __enter__(self) -> WorkEngine:
         """Launch dbos. If it was killed while creating its tables it cannot resume: its database is then recreated,
@@ -251,6 +305,11 @@ class WorkEngine:
                 polling_interval_sec=QUEUE_POLL_SECONDS,
                 on_conflict="always_update",
             )
+            DBOS.register_queue(SWEEP_QUEUE, global_concurrency=1, on_conflict="always_update")
+            # One at a time: a repository's client is used by one thread.
+            DBOS.register_queue(
+                ORDER_QUEUE, worker_concurrency=1, polling_interval_sec=TIMER_POLL_SECONDS, on_conflict="always_update"
+            )
         except BaseException:
             self._destroy(0)
             raise
@@ -267,41 +326,44 @@ class WorkEngine:
         """Queue a batch; again has no effect."""
         enqueue_batch(key, "1")
 
+    def enqueue_check(self, key: OrderTry) -> None:
+        """Queue the first check of an order; again has no effect."""
+        enqueue_check(key, 1)
+
+    def enqueue_sweep(self, now: float) -> None:
+        """Queue the sweep of this period; again, or by another replica, has no effect."""
+        period = int(now // (self.context.settings.sweep_minutes * MINUTE))
+        if self.context.sweeper is not None and period != self._period:
+            with SetWorkflowID(f"sweep-{period}"):
+                DBOS.enqueue_workflow(SWEEP_QUEUE, run_sweep)
+            self._period = period
+
     def recover(self, live_replicas: Collection[str]) -> None:
         """Queue the workflows of dead replicas again."""
-        running = DBOS.list_queued_workflows(queue_name=QUEUE, status="PENDING", load_input=False, load_output=False)
+        running = DBOS.list_queued_workflows(status="PENDING", load_input=False, load_output=False)
         held = {each.executor_id for each in running}
         dead = [each for each in held if each and each not in live_replicas]
         if dead:
             log.warning("the work of %d dead replicas is taken over", len(dead))
             DBOS._recover_pending_workflows(dead)
 
-    def requeue_lost(self, batches: list[BatchKey]) -> None:
-        """Queue those of the batches again that have no workflow. Read the batches before.
+    def requeue_lost(self, batches: Iterable[BatchKey], orders: Iterable[OrderTry] = ()) -> None:
+        """Queue those of the batches and orders again that have no workflow. Read them before.
 
-        Whether anything was started for them is unknown. The minute in the name: two replicas queue a batch once."""
-        live = DBOS.list_queued_workflows(queue_name=QUEUE, load_input=False, load_output=False)
+        Whether anything was started for a batch is unknown. The minute in the name: two replicas queue it once."""
+        live = DBOS.list_queued_workflows(load_input=False, load_output=False)
         outdated = {each.workflow_id for each in live if each.app_version not in (None, STEPS_VERSION)}
         if outdated:
             DBOS.cancel_workflows(list(outdated))
         known = {each.workflow_id.rpartition("/")[0] for each in live if each.workflow_id not in outdated}
         now = read_time()
-        for each in batches:
-            if each.id not in known:
-                log.warning("batch %s has no workflow and is queued again", each.id)
-                enqueue_batch(each, f"m{int(now // MINUTE)}", earlier=(now, ""))
-
-    def forget(self, before: float) -> None:
-        """Delete records of workflows that ended before the given time."""
-        ended = datetime.fromtimestamp(before, UTC).isoformat()
-        while old := DBOS.list_workflows(
-            status=["SUCCESS", "ERROR", "CANCELLED"],
-            end_time=ended,
-            limit=500,
-            load_input=False,
-            load_output=False,
-        ):
-            DBOS.delete_workflows([each.workflow_id for each in old])
+        for batch in batches:
+            if batch.id not in known:
+                log.warning("batch %s has no workflow and is queued again", batch.id)
+                enqueue_batch(batch, f"m{int(now // MINUTE)}", earlier=(now, ""))
+        for order in orders:
+            if order.name not in known:
+                enqueue_check(order, 1, name=f"m{int(now // MINUTE)}")
 
 
 def create_sqlite_file(url: str) -> None:

@@ -1,7 +1,7 @@
 """Find the outcome of orders that were given to a run: done if the branch says so, refused if the pull request has an
 answer. A run that ended without either was killed or cancelled while queued: the order is submitted again.
 
-One replica at a time checks an order, and the outcome is written once.
+dbos queues the checks of an order one after another, and the outcome is written once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.domain.records import Status
@@ -21,14 +20,12 @@ from prd2pr.github.client.workflow_runs import WorkflowRun, find_workflow_run
 from prd2pr.github.messages.markers import make_order_marker
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_too_old
 from prd2pr.server.app import ServerContext
-from prd2pr.server.database import read_database_time
 from prd2pr.server.orders.store import (
-    SELECT_ORDERS,
     OrderOutcome,
     OrderRecord,
+    find_order,
     list_open_orders,
     mark_order_given,
-    parse_order_row,
     settle_order,
 )
 from prd2pr.server.orders.submission import submit_order
@@ -42,13 +39,6 @@ from prd2pr.state.server_commands import ServerCommand, is_executed
 log = logging.getLogger(__name__)
 
 MAX_RUNS = 3
-BATCH_SIZE = 20
-FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.5, 120.0
-SELECT_DUE = f"""{SELECT_ORDERS} WHERE asked.outcome = '' AND asked.ordered <> '' AND asked.look_at <= :now
-          ORDER BY asked.look_at LIMIT :most"""
-TAKE_TURN = text(
-    "UPDATE asked SET look_at = :later, looks = looks + 1 WHERE id = :id AND outcome = '' AND looks = :looks"
-)
 NO_ANSWER = "{runs} runs got this order, and none of them reported its outcome."
 UNREADABLE = "The order cannot be read: another version of this server recorded it. Give it again."
 TOO_OLD = f"The order was not carried out within {MAX_COMMAND_AGE.days} days."
@@ -67,30 +57,22 @@ class OrderTracker:
         self.parts, self.get_hub = parts, get_hub
         self.local_lanes = list_local_lanes(parts.settings)
 
-    def poll(self) -> int:
-        """Check the orders that are due and that no other replica checks; return how many."""
-        with self.parts.database.reading() as connection:
-            rows = connection.execute(
-                text(SELECT_DUE), {"now": read_database_time(connection), "most": BATCH_SIZE}
-            ).mappings()
-            due = [parse_order_row(row) for row in rows]
-        taken = [each for each in due if self._take_turn(each)]
-        for each in taken:
-            try:
-                self.check_order(each)
-            except Prd2prError as problem:
-                log.warning("the outcome of order %s cannot be read now: %s", each.id, " ".join(problem.lines()))
-            except SQLAlchemyError:
-                raise
-            except Exception:  # of one order: the others are still checked
-                log.exception("the outcome of order %s cannot be read now", each.id)
-        return len(taken)
-
-    def _take_turn(self, it: OrderRecord) -> bool:
-        """Reserve the check for this replica, at growing intervals: a run may take hours."""
-        with self.parts.database.writing() as connection:
-            later = read_database_time(connection) + min(MAX_POLL_SECONDS, FIRST_POLL_SECONDS * 1.5**it.looks)
-            return connection.execute(TAKE_TURN, {"later": later, "id": it.id, "looks": it.looks}).rowcount == 1
+    def check(self, order: str, tries: int) -> bool:
+        """Check an order; return whether it is settled, or submitted once more."""
+        try:
+            with self.parts.database.reading() as connection:
+                it = find_order(connection, order)
+            if it is not None and not it.outcome and it.tries == tries:
+                self.check_order(it)
+            with self.parts.database.reading() as connection:
+                it = find_order(connection, order)
+        except (Prd2prError, SQLAlchemyError) as problem:
+            log.warning("the outcome of order %s cannot be read now: %s", order, problem)
+            return False
+        except Exception:  # of one order: it is checked again
+            log.exception("the outcome of order %s cannot be read now", order)
+            return False
+        return it is None or bool(it.outcome) or it.tries != tries
 
     def check_order(self, it: OrderRecord) -> None:
         if it.order is None:

@@ -1,4 +1,4 @@
-"""Background threads that hand waiting deliveries to the engine, sweep and track orders.
+"""Background threads: one hands the engine what is due, and with several replicas one records heartbeats.
 
 Nothing here delays an acknowledgement: a thread loads dbos after the server has started to listen.
 """
@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import ServerContext
 from prd2pr.server.database import Database, read_database_time
+from prd2pr.server.orders.store import list_unsettled_tries
 from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.work.batches import list_taken, list_waiting
 from prd2pr.server.work.capability import has_worker
@@ -30,13 +31,10 @@ from prd2pr.server.work.single_writer import hold_database_lock
 
 if TYPE_CHECKING:
     from prd2pr.server.work.engine import WorkEngine
-    from prd2pr.server.work.wiring import WorkerSet
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
-TRACK_SECONDS = 0.5
 LOST_SECONDS = 60.0
-DAY = 86_400.0
 STOP_SECONDS = 25.0
 RESTART_SECONDS = 5.0
 
@@ -88,12 +86,12 @@ class WorkService:
                 "no worker is configured (PRD2PR_APP_ID is not set): deliveries are stored, but no work is done"
             )
             return
-        from prd2pr.server.work.wiring import open_workers  # loads dbos, which is slow
+        from prd2pr.server.work.wiring import open_engine  # loads dbos, which is slow
 
         while not self._stopping.is_set():
             try:
-                with open_workers(self.parts, self.replica) as workers:
-                    self._work_with(workers)
+                with open_engine(self.parts, self.replica) as engine:
+                    self._feed(engine)
             except Prd2prError as problem:  # such as an invalid key: only a restart helps
                 log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - no traceback needed
                 return
@@ -101,62 +99,35 @@ class WorkService:
                 log.exception("the work was interrupted and restarts")
                 self._stopping.wait(RESTART_SECONDS)
 
-    def _work_with(self, workers: WorkerSet) -> None:
-        ended = threading.Event()
-        threads = [
-            threading.Thread(target=self._sweep, args=(workers, ended), name="work-sweep", daemon=True),
-            threading.Thread(target=self._track_orders, args=(workers, ended), name="work-orders", daemon=True),
-        ]
-        for each in threads:
-            each.start()
-        try:
-            self._feed(workers.engine)
-        finally:
-            ended.set()
-            for each in threads:
-                each.join(timeout=10)
-
     def _feed(self, engine: WorkEngine) -> None:
-        """Queue batches of what arrives, and recover what other replicas and earlier servers left."""
+        """Queue what is due, and recover what other replicas and earlier servers left."""
+        database, lease = self.parts.database, self.parts.settings.lease_seconds
         queued: set[str] = set()
         recover_at = lost_at = 0.0
         while not self._stopping.is_set():
             self.parts.work_available.clear()
             try:
-                waiting = list_waiting(self.parts.database)
-                for each in waiting:
-                    if each.id not in queued:
-                        engine.enqueue(each)
-                queued = {each.id for each in waiting}
+                waiting, orders = list_waiting(database), list_unsettled_tries(database)
+                for batch in waiting:
+                    if batch.id not in queued:
+                        engine.enqueue(batch)
+                for order in orders:
+                    if order.name not in queued:
+                        engine.enqueue_check(order)
+                queued = {each.id for each in waiting} | {each.name for each in orders}
+                engine.enqueue_sweep(time.time())
                 now = time.monotonic()
-                if now >= recover_at and not self.parts.database.is_sqlite:
-                    recover_at = now + self.parts.settings.lease_seconds / 3
-                    engine.recover(list_live_replicas(self.parts.database, self.parts.settings.lease_seconds))
+                if now >= recover_at and not database.is_sqlite:
+                    recover_at = now + lease / 3
+                    engine.recover({self.replica, *list_live_replicas(database, lease)})
                 if now >= lost_at:
                     lost_at = now + LOST_SECONDS
-                    engine.requeue_lost([*waiting, *list_taken(self.parts.database)])
+                    engine.requeue_lost([*waiting, *list_taken(database)], orders)
             except SQLAlchemyError as error:
                 log.warning("the database does not answer: %s", getattr(error, "orig", error))
                 self._stopping.wait(POLL_SECONDS)
             else:
                 self.parts.work_available.wait(POLL_SECONDS)
-
-    def _sweep(self, workers: WorkerSet, ended: threading.Event) -> None:
-        while not ended.is_set():
-            try:
-                if workers.sweeper is not None and workers.sweeper.sweep_if_due():
-                    workers.engine.forget(time.time() - self.parts.settings.keep_days * DAY)
-            except (SQLAlchemyError, Prd2prError) as error:
-                log.warning("the sweep was interrupted: %s", error)
-            ended.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
-
-    def _track_orders(self, workers: WorkerSet, ended: threading.Event) -> None:
-        while not ended.is_set():
-            try:
-                workers.order_tracker.poll()
-            except SQLAlchemyError as error:
-                log.warning("the outcome of orders cannot be read now: %s", getattr(error, "orig", error))
-            ended.wait(TRACK_SECONDS)
 
 
 # --- live replicas ----------------------------------------------------------------------------------------------------

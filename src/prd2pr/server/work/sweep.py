@@ -1,7 +1,6 @@
 """A periodic sweep for what was lost: deliveries that did not arrive, and branches whose run has stopped.
 
-GitHub redelivers the former; for the latter a delivery with a unique id is put into the inbox. One replica sweeps at a
-time.
+GitHub redelivers the former; for the latter a delivery with a unique id is put into the inbox.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ import logging
 import re
 from collections.abc import Iterator
 
-from sqlalchemy import text
-
 from prd2pr.domain.records import ProjectState, Status
-from prd2pr.errors import HubProblem, Prd2prError, StateProblem
+from prd2pr.errors import Prd2prError, StateProblem
 from prd2pr.github.client.app_deliveries import DeliveryLog, failed_deliveries, open_delivery_log
 from prd2pr.github.client.branches import list_heads, list_repositories, read_commit_time, read_remote_file
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
 from prd2pr.server.app import ServerContext
-from prd2pr.server.database import Database, read_database_time
+from prd2pr.server.database import Database
 from prd2pr.server.inbox.store import delete_settled_deliveries, find_known_guids, store_deliveries
 from prd2pr.server.orders.submission import make_own_delivery
 from prd2pr.server.work.branch_prefixes import read_branch_prefix
@@ -55,20 +52,16 @@ class Sweeper:
         self.parts, self.hubs = parts, hubs
         self._idle_heads: set[tuple[str, str]] = set()  # repository and head that need no run
 
-    def sweep_if_due(self) -> bool:
-        """Sweep if it is this replica's turn; return whether the sweep finished."""
-        now, since = take_sweep_turn(self.parts.database, self.parts.settings.sweep_minutes * 60)
-        if now is None:
-            return False
+    def sweep(self, now: float, since: float) -> bool:
+        """Sweep; `since` is the time of the last one. Return whether it finished. Repeating it is safe."""
         with open_delivery_log(self.hubs.key, self.parts.settings.github_api_url, RETRY_POLICY) as app:
             try:
                 self.redeliver_missing(app, now, since)
                 self.continue_stuck_branches(app, now)
-            except HubProblem as problem:
+            except Prd2prError as problem:
                 log.warning("the sweep was interrupted: %s", " ".join(problem.lines()))
                 return False
         self.delete_old_rows(now)
-        record_sweep(self.parts.database, now)
         return True
 
     # --- deliveries ---------------------------------------------------------------------------------------------------
@@ -161,24 +154,3 @@ def parse_branch_status(data: bytes | None, where: str) -> Status | None:
 
 def insert_run_request(database: Database, repository: str, name: str, now: float) -> None:
     store_deliveries(database, [make_own_delivery(name, repository, now)])
-
-
-# --- taking turns -------------------------------------------------------------------------------------------------
-
-TAKE_TURN = text("UPDATE sweeps SET next_at = :later WHERE name = 'all' AND next_at <= :now")
-INSERT_SWEEP = text("INSERT INTO sweeps (name, next_at, swept_at) VALUES ('all', 0, 0) ON CONFLICT DO NOTHING")
-
-
-def take_sweep_turn(database: Database, every: float) -> tuple[float | None, float]:
-    """Return the current time if it is this replica's turn, else None; and the time of the last finished sweep."""
-    with database.writing() as connection:
-        now = read_database_time(connection)
-        connection.execute(INSERT_SWEEP)
-        is_taken = connection.execute(TAKE_TURN, {"now": now, "later": now + every}).rowcount == 1
-        since = float(connection.execute(text("SELECT swept_at FROM sweeps WHERE name = 'all'")).scalar_one())
-        return (now if is_taken else None), since
-
-
-def record_sweep(database: Database, at: float) -> None:
-    with database.writing() as connection:
-        connection.execute(text("UPDATE sweeps SET swept_at = :at WHERE name = 'all'"), {"at": at})

@@ -1,4 +1,4 @@
-"""Tables of replicas and sweeps."""
+"""The table of replicas, and migrations of tables that dbos has replaced."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ MIGRATIONS = (
             "CREATE INDEX deliveries_waiting ON deliveries (lane, id) WHERE state = 'waiting'",
             "ALTER TABLE deliveries DROP COLUMN not_before",
             "DROP TABLE claims",
+            "DROP TABLE sweeps",
         ),
     ),
     Migration(

@@ -1,4 +1,4 @@
-"""Assemble the workers: engine, effects, order tracker and sweeper."""
+"""Assemble the engine: effects, order tracker and sweeper."""
 
 from __future__ import annotations
 
@@ -72,13 +72,6 @@ class DatabaseOrders:
         settle_orders(self.database, orders, "failed", why)
 
 
-@dataclass(frozen=True)
-class WorkerSet:
-    engine: WorkEngine
-    order_tracker: OrderTracker
-    sweeper: Sweeper | None = None  # None without an App
-
-
 @contextmanager
 def stop_local_processes(effect: Effect) -> Iterator[None]:
     """Stop the local processes before the engine ends."""
@@ -96,30 +89,31 @@ def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
 
 
 @contextmanager
-def open_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
-    with (
-        open_local_workers(parts, replica) if not parts.settings.app_id else open_app_workers(parts, replica) as workers
-    ):
-        yield workers
+def open_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
+    """Open the engine with all that this server can do."""
+    opened = open_local_engine if not parts.settings.app_id else open_app_engine
+    with opened(parts, replica) as engine:
+        yield engine
 
 
 @contextmanager
-def open_app_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
+def open_app_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
     with closing(HubPool(parts.settings)) as hubs, closing(HubPool(parts.settings, RESULT_ACCESS)) as tracking_hubs:
         effect = choose_repository_effect(parts, hubs)
         offer = make_github_offer(parts.settings, hubs.installations)
         onboarding = OnboardingEffect(parts.database, hubs.installations, offer)
         local_lanes = list_local_lanes(parts.settings)
         effects = EffectsByLane(effect, onboarding, LocalOrderEffect(parts.settings, parts.database), local_lanes)
-        context = EngineContext(parts.database, parts.settings, replica, effects)
+        tracker, sweeper = OrderTracker(parts, tracking_hubs.get_hub), Sweeper(parts, hubs)
+        context = EngineContext(parts.database, parts.settings, replica, effects, tracker, sweeper)
         with WorkEngine(context) as engine, stop_local_processes(effect):
-            yield WorkerSet(engine, OrderTracker(parts, tracking_hubs.get_hub), Sweeper(parts, hubs))
+            yield engine
 
 
 @contextmanager
-def open_local_workers(parts: ServerContext, replica: str) -> Iterator[WorkerSet]:
-    """Open workers for repositories on this machine only."""
+def open_local_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
+    """Open an engine for repositories on this machine only."""
     local = LocalOrderEffect(parts.settings, parts.database)
     effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(parts.settings))
-    with WorkEngine(EngineContext(parts.database, parts.settings, replica, effects)) as engine:
-        yield WorkerSet(engine, OrderTracker(parts))
+    with WorkEngine(EngineContext(parts.database, parts.settings, replica, effects, OrderTracker(parts))) as engine:
+        yield engine
