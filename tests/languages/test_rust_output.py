@@ -11,11 +11,11 @@ from prd2pr.domain.evidence import FailureKind
 from prd2pr.domain.stack import Stack
 from prd2pr.languages.base import ParsedTestFile, SourceContext
 from prd2pr.languages.runner_kinds import ProgramOutput, ProgramResults, RunnerContext, RunnerProgram
+from prd2pr.languages.rust import LANGUAGE as RUST
 from prd2pr.languages.rust.build_errors import read_build_errors
 from prd2pr.languages.rust.failures import classify_failure, parse_failure_output
 from prd2pr.languages.rust.manifest import check_manifest
 from prd2pr.languages.rust.runner import read_results
-from prd2pr.languages.rust.source_rules import check_source
 
 RECORDED = Path(__file__).with_name("recorded")
 TEST = """use shop::points::{self, Cart};
@@ -142,9 +142,9 @@ def test_tests_inside_source_files_are_locked() -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() {\n        assert_eq!(super::a(), 1);\n    }\n}\n"
     before = f"pub fn a() -> i64 {{\n    1\n}}\n\n{tests}"
     weaker = before.replace("assert_eq!(super::a(), 1)", "let _ = super::a()")
-    assert [each.code for each in check_source("src/a.rs", before, weaker, SourceContext())] == ["GRN201"]
+    assert [each.code for each in RUST.check_source("src/a.rs", before, weaker, SourceContext())] == ["GRN201"]
     other = before.replace("    1\n}\n\n", "    0 + 1\n}\n\n")
-    assert not [*check_source("src/a.rs", before, other, SourceContext())]
+    assert not [*RUST.check_source("src/a.rs", before, other, SourceContext())]
 
 
 def test_cargo_toml_may_only_gain_a_dependency() -> None:

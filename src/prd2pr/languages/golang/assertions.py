@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.golang.imports import find_local_names, read_imports
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,6 +40,7 @@ class AssertionNames:
     idle: frozenset[str] = frozenset()  # functions of the file that take t and never fail
 
 
+@lru_cache(maxsize=64)
 def find_assertion_names(root: Node) -> AssertionNames:
     testing = find_local_names(root, "testing") or frozenset({"testing"})
     kinds = {f"{each}.{kind}" for each in testing for kind in ("T", "TB", "F", "B")}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from prd2pr.languages.golang.files import parse_source
 from prd2pr.languages.golang.imports import find_local_names
 from prd2pr.languages.runner_kinds import CanaryTests
-from prd2pr.languages.syntax import find_first_error
+from prd2pr.languages.syntax.nodes import find_first_error
 
 
 def make_go_canary(path: str, text: str, names: Sequence[str]) -> CanaryTests | None:

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.base import DeclaredTestCase, ParsedTestFile
-from prd2pr.languages.golang.files import parse_source, read_package_name
+from prd2pr.languages.golang.files import SYNTAX, read_package_name
 from prd2pr.languages.golang.imports import find_local_names, guess_package_name, read_imports
-from prd2pr.languages.golang.subject import find_foreign_names, find_subject_names, mentions_name
-from prd2pr.languages.syntax import (
+from prd2pr.languages.golang.subject import find_foreign_names, find_subject_names
+from prd2pr.languages.syntax.nodes import (
     find_first_error,
     get_field,
     get_last_line,
@@ -21,8 +21,10 @@ from prd2pr.languages.syntax import (
     join_tokens,
     list_children,
     read_comment_above,
-    walk,
 )
+from prd2pr.languages.syntax.queries import SyntaxFile
+from prd2pr.languages.syntax.subject import list_subject_lines
+from prd2pr.languages.syntax.test_rules import TestFunction
 from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
 
 if TYPE_CHECKING:
@@ -33,42 +35,33 @@ _OUTPUT = re.compile(r"//\s*(unordered )?output:", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class TestFunction:
-    """A test function, or the call of `Run` that starts a subtest."""
+class GoTest(TestFunction):
+    """A test function, or the call of `Run` that starts a subtest; HOLE stands for titles known only at run time."""
 
-    __test__ = False
-    node: Node
-    body: Node | None
-    titles: tuple[str, ...]  # with HOLE for parts known only at run time
-    context: str  # the name of its *testing.T
-
-    @property
-    def is_holed(self) -> bool:
-        return HOLE in self.titles
+    context: str = ""  # the name of its *testing.T
 
 
 @lru_cache(maxsize=512)
 def read_tests(path: str, text: str) -> ParsedTestFile:
-    root = parse_source(text)
-    lines = text.splitlines()
-    names = find_subject_names(root)
+    file = SYNTAX.read(path, text)
+    lines, names = text.splitlines(), find_subject_names(file)
     return ParsedTestFile(
-        tests=tuple(dict.fromkeys(_make_declared(path, each, lines) for each in find_tests(root))),
-        broken=find_first_error(root),
-        subject_lines=tuple(sorted(set(_find_subject_lines(root, names)))),
-        called=tuple(sorted(set(_find_used_names(root, names)))),
+        tests=tuple(dict.fromkeys(_make_declared(path, each, lines) for each in find_tests(file))),
+        broken=find_first_error(file.root),
+        subject_lines=list_subject_lines(file, names),
+        called=tuple(sorted(set(_find_used_names(file, names)))),
     )
 
 
-def find_tests(root: Node) -> Iterator[TestFunction]:
+def find_tests(file: SyntaxFile) -> Iterator[GoTest]:
     """Yield tests in text order, each before its subtests."""
-    testing = find_local_names(root, "testing") or frozenset({"testing"})
-    for node in list_children(root, "function_declaration"):
+    testing = find_local_names(file.root, "testing") or frozenset({"testing"})
+    for node in list_children(file.root, "function_declaration"):
         name, body = get_text(get_field(node, "name")), get_field(node, "body")
         if is_test_function(node, testing):
-            yield from _walk_subtests(TestFunction(node, body, (name,), read_context_name(node)))
+            yield from _walk_subtests(GoTest(node, body, (name,), read_context_name(node)))
         elif name.startswith("Example") and _OUTPUT.search(get_text(body)):
-            yield TestFunction(node, body, (name,), "")
+            yield GoTest(node, body, (name,), "")
 
 
 def is_test_function(node: Node, testing: frozenset[str]) -> bool:
@@ -85,15 +78,15 @@ def read_context_name(node: Node) -> str:
     return get_text(get_field(parameters[0], "name")) if parameters else ""
 
 
-def _walk_subtests(test: TestFunction) -> Iterator[TestFunction]:
+def _walk_subtests(test: GoTest) -> Iterator[GoTest]:
     yield test
     if test.body is not None:
         for call in _find_run_calls(test.body, test.context):
             title, function = _split_arguments(call)
             if function is None:
-                yield TestFunction(call, None, (*test.titles, *_read_titles(title)), "")
+                yield GoTest(call, None, (*test.titles, *_read_titles(title)), "")
             else:
-                inner = TestFunction(
+                inner = GoTest(
                     call, get_field(function, "body"), (*test.titles, *_read_titles(title)), read_context_name(function)
                 )
                 yield from _walk_subtests(inner)
@@ -131,7 +124,7 @@ def rewrite_title(title: str) -> str:
     return re.sub(r"\s", "_", title)
 
 
-def _make_declared(path: str, test: TestFunction, lines: list[str]) -> DeclaredTestCase:
+def _make_declared(path: str, test: GoTest, lines: list[str]) -> DeclaredTestCase:
     top = test.node
     while top.parent is not None and top.parent.parent is not None:
         top = top.parent
@@ -142,32 +135,20 @@ def _make_declared(path: str, test: TestFunction, lines: list[str]) -> DeclaredT
         body=join_tokens(test.body or test.node),
         described="\n".join([read_comment_above(top, lines), " ".join(test.titles), get_text(test.node)]),
         pattern=SEPARATOR.join(".*" if title == HOLE else re.escape(normalize_title(title)) for title in test.titles)
-        if test.is_holed
+        if HOLE in test.titles
         else "",
     )
 
 
-def _find_subject_lines(root: Node, names: frozenset[str]) -> Iterator[int]:
-    """Yield lines that call, construct or access something of the project."""
-    for node in walk(root):
-        if node.type in {"call_expression", "composite_literal"}:
-            head = get_field(node, "function") or get_field(node, "type")
-            if head is not None and mentions_name(head, names):
-                yield from range(get_line(node), get_last_line(node) + 1)
-        elif node.type in {"selector_expression", "index_expression"} and mentions_name(node, names):
-            yield get_line(node)
-
-
-def _find_used_names(root: Node, names: frozenset[str]) -> Iterator[str]:
+def _find_used_names(file: SyntaxFile, names: frozenset[str]) -> Iterator[str]:
     """Yield used names such as `shop.Earn`; for methods of its objects `.Add`."""
-    packages = {each.local: guess_package_name(each.path) for each in read_imports(root) if each.is_own}
-    package = read_package_name(root)
-    yield from (f"{package}.{name}" for name in find_foreign_names(root))
-    for node in walk(root):
-        if node.type in {"selector_expression", "qualified_type"}:
-            parts = list_children(node)
-            first, last = get_text(parts[0]), get_text(parts[-1])
-            if first in packages:
-                yield f"{packages[first]}.{last}"
-            elif mentions_name(parts[0], names):
-                yield f".{last}"
+    packages = {each.local: guess_package_name(each.path) for each in read_imports(file.root) if each.is_own}
+    package = read_package_name(file.root)
+    yield from (f"{package}.{name}" for name in find_foreign_names(file))
+    for node in file.find_nodes("member"):
+        parts = list_children(node)
+        first, last = get_text(parts[0]), get_text(parts[-1])
+        if first in packages:
+            yield f"{packages[first]}.{last}"
+        elif SYNTAX.mentions(parts[0], names):
+            yield f".{last}"

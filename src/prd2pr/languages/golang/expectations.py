@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from prd2pr.languages.golang.assertions import AssertionNames, find_assertion_names, find_assertions, find_comparisons
 from prd2pr.languages.golang.declared_tests import find_tests
-from prd2pr.languages.golang.files import parse_source
+from prd2pr.languages.golang.files import SYNTAX
 from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
-from prd2pr.languages.text_mutants import make_perturbation
+from prd2pr.languages.syntax.faults import make_perturbation
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,10 +21,10 @@ _EQUAL = frozenset({"Equal", "EqualValues", "Exactly"})
 
 
 def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
-    root = parse_source(text)
-    names = find_assertion_names(root)
+    file = SYNTAX.read(path, text)
+    names = find_assertion_names(file.root)
     found: dict[tuple[int, int], Fault] = {}
-    for test in find_tests(root):
+    for test in find_tests(file):
         if test.body is None:
             continue
         nodes = [*_find_compared(test.body, names), *_find_named(test.body), *_find_columns(test.body)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax import get_text, list_children, parse_text
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children
+from prd2pr.languages.syntax.queries import Names, Syntax, ancestors
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 ENDINGS = (".go",)
-GRAMMAR = "go"
 
 
 def is_test_file(path: str) -> bool:
@@ -21,7 +23,7 @@ def is_test_file(path: str) -> bool:
 
 
 def parse_source(text: str) -> Node:
-    return parse_text(GRAMMAR, text)
+    return SYNTAX.read("", text).root
 
 
 def read_package_name(root: Node) -> str:
@@ -39,3 +41,30 @@ def name_package(path: str, root: Node) -> str:
     """Return the declared package, since the one at a module's root may have any name; else the directory's name."""
     own = read_package_name(root).removesuffix("_test")
     return own or name_module(path)
+
+
+def _runs_at_start(node: Node, _: Sequence[str], __: Names) -> bool:
+    """Return whether the node is executed when the package is loaded."""
+    around = [each for each in ancestors(node) if each.type in {"function_declaration", "method_declaration"}]
+    return not around or get_text(get_field(around[0], "name")) == "init"
+
+
+def _is_in_test_main(node: Node, _: Sequence[str], __: Names) -> bool:
+    around = next((each for each in ancestors(node) if each.type == "function_declaration"), None)
+    return get_text(get_field(around, "name")) == "TestMain"
+
+
+def _runs_all(main: Node, _: Sequence[str], __: Names) -> bool:
+    """Return whether `TestMain` runs all tests and exits with their status."""
+    parameters = list_children(get_field(main, "parameters"))
+    context, text = get_text(get_field(parameters[0], "name")) if parameters else "", join_tokens(main)
+    exits = re.findall(r"os \. Exit \( ([^)]*\)?) ?\)", text)
+    return f"{context} . Run ( )" in text and all(not each.strip().isdigit() for each in exits)
+
+
+SYNTAX = Syntax(
+    "golang",
+    lambda _: "go",
+    frozenset({"identifier", "type_identifier", "package_identifier"}),
+    {"at-start?": _runs_at_start, "in-test-main?": _is_in_test_main, "runs-all?": _runs_all},
+)

@@ -1,49 +1,32 @@
-"""Functions of a Go file: exported signatures, knock-outs and metrics."""
+"""Functions of a Go file, and its exported signatures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Signature
-from prd2pr.languages.golang.files import GRAMMAR, name_package, parse_source
-from prd2pr.languages.metrics import MetricsGrammar
-from prd2pr.languages.metrics import measure_syntax as measured
-from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax import get_field, get_text, join_tokens, list_children, walk
-from prd2pr.languages.text_mutants import make_knock_out
+from prd2pr.languages.golang.files import SYNTAX, name_package
+from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children, walk
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-KNOCK_OUT_BODY = ' panic("knocked out"); '
-_ENTRY_POINTS = frozenset({"main", "init"})
-
-
-@dataclass(frozen=True)
-class Function:
-    name: str  # with the receiver's type: Cart.Add
-    node: Node
-
-    @property
-    def body(self) -> Node | None:
-        return get_field(self.node, "body")
-
-    @property
-    def is_exported(self) -> bool:
-        return all(is_exported(each) for each in self.name.split("."))
 
 
 def is_exported(name: str) -> bool:
     return name[:1].isupper()
 
 
-def find_functions(root: Node) -> Iterator[Function]:
-    for node in list_children(root, "function_declaration", "method_declaration"):
-        name = get_text(get_field(node, "name"))
-        owner = _read_receiver(node)
-        yield Function(f"{owner}.{name}" if owner else name, node)
+def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
+    for node in list_children(file.root, "function_declaration", "method_declaration"):
+        own, owner = get_text(get_field(node, "name")), _read_receiver(node)
+        name = f"{owner}.{own}" if owner else own
+        # Error types need `Error() string`, even if no test reads the text.
+        is_error_text = name.endswith(".Error") and _format_parameters(node) == "() string"
+        exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
+        yield FunctionNode(name, node, all(map(is_exported, name.split("."))), exemption)
 
 
 def _read_receiver(node: Node) -> str:
@@ -62,9 +45,9 @@ def list_statements(body: Node | None) -> list[Node]:
 
 
 def list_signatures(path: str, text: str) -> tuple[Signature, ...]:
-    root = parse_source(text)
-    package = name_package(path, root)
-    found = {each.name: _format_parameters(each.node) for each in find_functions(root) if each.is_exported}
+    file = SYNTAX.read(path, text)
+    root, package = file.root, name_package(path, file.root)
+    found = {each.name: _format_parameters(each.node) for each in find_functions(file) if each.is_public}
     return tuple(
         Signature(name=f"{package}.{name}", text=shown, path=path)
         for name, shown in sorted({**dict(_list_other_signatures(root)), **found}.items())
@@ -117,49 +100,3 @@ def _format_type(node: Node | None) -> str:
 def _list_names(field: Node) -> list[Node]:
     named = list(field.children_by_field_name("name"))
     return named or [each for each in walk(field) if each.type == "type_identifier"][:1]
-
-
-# --- knock-out and measures -------------------------------------------------------------------------------------------
-
-
-def find_changed_functions(before: str, after: str) -> Iterator[Function]:
-    """Yield new and changed functions with a body."""
-    old = {each.name: join_tokens(each.node) for each in find_functions(parse_source(before))} if before else {}
-    for each in find_functions(parse_source(after)):
-        changed = old.get(each.name) != join_tokens(each.node)
-        if each.body is not None and each.name not in _ENTRY_POINTS and changed and list_statements(each.body):
-            yield each
-
-
-def make_knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
-    """Make each new or changed function panic."""
-    return tuple(
-        make_knock_out(path, each.name, each.node, each.body, KNOCK_OUT_BODY, excused=_find_exemption(each))
-        for each in find_changed_functions(before, after)
-        if each.body is not None
-    )
-
-
-def _find_exemption(function: Function) -> str:
-    """Exempt `Error() string`: error types need it, even if no test reads the text."""
-    is_method = function.name.endswith(".Error")
-    return (
-        "every error type needs it, even if no test reads it"
-        if is_method and _format_parameters(function.node) == "() string"
-        else ""
-    )
-
-
-_METRICS = MetricsGrammar(
-    GRAMMAR,
-    lambda root: [each.node for each in find_functions(root)],
-    frozenset({"if_statement", "for_statement", "expression_case", "type_case", "communication_case"}),
-)
-
-
-def measure_source(texts: Mapping[str, str]) -> dict[str, int]:
-    return measured(_METRICS, texts)
-
-
-def normalize_program(_: str, text: str) -> str:
-    return join_tokens(parse_source(text))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax import get_field, get_line, get_text, list_children, walk
+from prd2pr.languages.syntax.nodes import get_field, get_line, get_text, list_children, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.javascript.functions import FUNCTION_KINDS
+from prd2pr.languages.javascript.grammar import FUNCTION_KINDS
 from prd2pr.languages.javascript.imports import read_imports, read_string
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.queries import Found, ancestors
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Found = tuple[str, str, "Node"]
 REFUSED_CODE, WARNING_CODE = "GRN401", "GRN414"
 _GLOBAL = re.compile(r"^(?:globalThis|global|window)\.")
 _PROCESS_STATE = re.compile(r"^process\.(getActiveResourcesInfo|_getActiveHandles|_getActiveRequests)$")
@@ -123,7 +123,7 @@ def _decides_by(node: Node, path: str) -> bool:
     """
     file = path.rpartition("/")[2]
     top, compared, inside = node, False, False
-    for parent in _ancestors(node):
+    for parent in ancestors(node):
         if parent.type in FUNCTION_KINDS:
             inside = True
             break
@@ -137,7 +137,7 @@ def _decides_by(node: Node, path: str) -> bool:
             top = parent
             if parent.type == "if_statement" or not parent.parent or parent.parent.type == "program":
                 break
-    inside = inside or any(parent.type in FUNCTION_KINDS for parent in _ancestors(node))
+    inside = inside or any(parent.type in FUNCTION_KINDS for parent in ancestors(node))
     condition = get_text(get_field(top, "condition") or top)
     if not compared or _OWN_FILE.search(condition) or file in condition or file.partition(".")[0] in condition:
         return False
@@ -159,10 +159,3 @@ def _check_call(node: Node, aliases: Mapping[str, str]) -> Iterator[Found]:
         yield (REFUSED_CODE if counted else WARNING_CODE), message, node
     elif name.endswith(".runInThisContext") or name == "runInThisContext":
         yield WARNING_CODE, "runs code in another realm", node
-
-
-def _ancestors(node: Node) -> Iterator[Node]:
-    parent = node.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.javascript.assertions import AssertionNames, find_assertion_names, find_assertions
-from prd2pr.languages.javascript.declared_tests import find_test_calls
-from prd2pr.languages.javascript.files import select_grammar
-from prd2pr.languages.javascript.test_calls import read_title
+from prd2pr.languages.javascript.declared_tests import find_tests
+from prd2pr.languages.javascript.grammar import SYNTAX
 from prd2pr.languages.javascript.value_origins import ValueOrigins
 from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax import get_field, get_text, list_children, parse_text, walk
+from prd2pr.languages.syntax.faults import make_perturbation
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 from prd2pr.languages.test_ids import normalize_title
-from prd2pr.languages.text_mutants import make_perturbation
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,15 +26,16 @@ _OFFSET = 7
 
 
 def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
-    root = parse_text(select_grammar(path), text)
+    file = SYNTAX.read(path, text)
+    root = file.root
     names, tables = find_assertion_names(root), ValueOrigins(root)
     helpers = dict(_find_helpers(root, names))
     found: dict[tuple[int, int], Fault] = {}
-    for call, _ in find_test_calls(root):
-        if call.kind != "test" or call.body is None:
+    for test in find_tests(file):
+        if test.body is None:
             continue
-        title = normalize_title(read_title(call.title)[0])
-        for expected in _find_expected(call.body, names, helpers):
+        title = normalize_title(test.titles[-1])
+        for expected in _find_expected(test.body, names, helpers):
             for node, other in _make_edits(expected, tables):
                 fault = make_perturbation(path, title, node, other)
                 found.setdefault(fault.edit[:2], fault)

@@ -10,7 +10,7 @@ from prd2pr.languages.base import ParsedTestFile
 from prd2pr.languages.javascript.files import name_module, select_grammar
 from prd2pr.languages.javascript.imports import WHOLE_MODULE, is_own_source, read_imports, resolve_own_module
 from prd2pr.languages.runner_kinds import RunnerContext, Stage, ThrownError
-from prd2pr.languages.syntax import parse_text
+from prd2pr.languages.syntax.nodes import parse_text
 
 MAX_MESSAGE_LENGTH = 900
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Signature
-from prd2pr.languages.javascript.files import name_module, select_grammar
-from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax import (
-    get_field,
-    get_last_line,
-    get_line,
-    get_text,
-    join_tokens,
-    list_children,
-    parse_text,
-    walk,
-)
+from prd2pr.languages.javascript.files import name_module
+from prd2pr.languages.javascript.grammar import FUNCTION_KINDS, SYNTAX
+from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children, walk
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-KNOCK_OUT_BODY = '{ throw new Error("knocked out"); }'
-FUNCTION_KINDS = frozenset(
-    {
-        "function_declaration",
-        "generator_function_declaration",
-        "function_expression",
-        "generator_function",
-        "arrow_function",
-        "method_definition",
-    }
-)
 _CLASSES = frozenset({"class_declaration", "class", "abstract_class_declaration"})
 
 
-@dataclass(frozen=True)
-class Function:
-    name: str  # with its class: Cart.add
-    node: Node
-    public: bool
-
-    @property
-    def body(self) -> Node | None:
-        return get_field(self.node, "body")
-
-
-def find_functions(root: Node) -> Iterator[Function]:
+def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
     """Yield named functions: declarations, methods, and functions bound to a name at the top level or in a class."""
-    exported = _find_exported(root)
-    for node in walk(root):
+    exported = _find_exported(file.root)
+    for node in walk(file.root):
         if node.type not in FUNCTION_KINDS:
             continue
         name = _read_name(node)
         if name:
             outermost = name.partition(".")[0]
-            yield Function(name, node, outermost in exported and not name.rpartition(".")[2].startswith("#"))
+            yield FunctionNode(name, node, outermost in exported and not name.rpartition(".")[2].startswith("#"))
 
 
 def _read_name(node: Node) -> str:
@@ -160,9 +129,9 @@ def _list_assigned(node: Node) -> Iterator[str]:
 
 
 def list_signatures(path: str, text: str) -> tuple[Signature, ...]:
-    root, module = parse_text(select_grammar(path), text), name_module(path)
-    found = {each.name: _format_parameters(each.node) for each in find_functions(root) if each.public}
-    others = {name: "value" for name in _find_exported(root) if name and name not in found}
+    file, module = SYNTAX.read(path, text), name_module(path)
+    found = {each.name: _format_parameters(each.node) for each in find_functions(file) if each.is_public}
+    others = {name: "value" for name in _find_exported(file.root) if name and name not in found}
     return tuple(
         Signature(name=f"{module}.{name}", text=text, path=path) for name, text in sorted({**others, **found}.items())
     )
@@ -175,38 +144,3 @@ def _format_parameters(node: Node) -> str:
     result = get_field(node, "return_type")
     shown = ", ".join(join_tokens(each) for each in given)
     return " ".join([*kinds, f"({shown})"]) + (f" {join_tokens(result)}" if result is not None else "")
-
-
-# --- knock-out --------------------------------------------------------------------------------------------------------
-
-
-def make_knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
-    """Make each new or changed function throw."""
-    return tuple(_make_fault(path, each) for each in find_changed_functions(path, before, after))
-
-
-def find_changed_functions(path: str, before: str, after: str) -> Iterator[Function]:
-    """Yield new and changed functions with a body."""
-    old = (
-        {each.name: join_tokens(each.node) for each in find_functions(parse_text(select_grammar(path), before))}
-        if before
-        else {}
-    )
-    for each in find_functions(parse_text(select_grammar(path), after)):
-        if each.body is not None and old.get(each.name) != join_tokens(each.node) and _does_something(each.body):
-            yield each
-
-
-def _does_something(body: Node) -> bool:
-    return body.type != "statement_block" or bool(list_children(body))
-
-
-def _make_fault(path: str, function: Function) -> Fault:
-    body = function.body
-    assert body is not None, "only functions with a body"
-    edit = (body.start_byte, body.end_byte, KNOCK_OUT_BODY)
-    name = hashlib.sha256(f"knock_out {path} {edit}".encode()).hexdigest()[:12]
-    lines = get_line(body), get_last_line(body)
-    span = (function.node.start_byte, function.node.end_byte, get_line(function.node))
-    change = f"`{function.name}` throws"
-    return Fault(name, "knock_out", path, get_line(function.node), lines, function.name, change, edit, span)

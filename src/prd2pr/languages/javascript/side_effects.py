@@ -5,92 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.javascript.functions import Function, find_functions
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
+from prd2pr.languages.javascript.functions import find_functions
+from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PURE = frozenset(
-    {
-        "Array",
-        "BigInt",
-        "Boolean",
-        "Date",
-        "Error",
-        "Intl",
-        "JSON",
-        "Map",
-        "Math",
-        "Number",
-        "Object",
-        "Promise",
-        "RangeError",
-        "RegExp",
-        "Set",
-        "String",
-        "Symbol",
-        "SyntaxError",
-        "TypeError",
-        "URL",
-        "console",
-        "decodeURIComponent",
-        "encodeURIComponent",
-        "isFinite",
-        "isNaN",
-        "parseFloat",
-        "parseInt",
-        "structuredClone",
-    }
-)
-_MUTATING_METHODS = frozenset(
-    {
-        "add",
-        "append",
-        "assign",
-        "clear",
-        "close",
-        "commit",
-        "defineProperty",
-        "delete",
-        "dispatch",
-        "emit",
-        "end",
-        "enqueue",
-        "fill",
-        "insert",
-        "log",
-        "on",
-        "once",
-        "open",
-        "pop",
-        "post",
-        "push",
-        "put",
-        "register",
-        "remove",
-        "reverse",
-        "save",
-        "send",
-        "set",
-        "shift",
-        "sort",
-        "splice",
-        "subscribe",
-        "unshift",
-        "update",
-        "write",
-    }
-)
+_PURE_WORDS = """
+    Array BigInt Boolean Date Error Intl JSON Map Math Number Object Promise RangeError RegExp Set String Symbol
+    SyntaxError TypeError URL console decodeURIComponent encodeURIComponent isFinite isNaN parseFloat parseInt
+    structuredClone
+"""
+_PURE = frozenset(_PURE_WORDS.split())
+_MUTATING_WORDS = """
+    add append assign clear close commit defineProperty delete dispatch emit end enqueue fill insert log on once open
+    pop post push put register remove reverse save send set shift sort splice subscribe unshift update write
+"""
+_MUTATING_METHODS = frozenset(_MUTATING_WORDS.split())
 _CHANGES = frozenset({"assignment_expression", "augmented_assignment_expression", "update_expression"})
 _NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 
 
 class SideEffects:
-    def __init__(self, root: Node) -> None:
-        self._known_functions = {each.name for each in find_functions(root)}  # each is checked separately
+    def __init__(self, file: SyntaxFile) -> None:
+        self._known_functions = {each.name for each in find_functions(file)}  # each is checked separately
 
-    def has_side_effects(self, function: Function) -> bool:
+    def has_side_effects(self, function: FunctionNode) -> bool:
         """Return whether it changes something it did not create, or calls an unknown function."""
         body = function.body
         if body is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from prd2pr.languages.javascript.imports import ImportedName, read_string
-from prd2pr.languages.syntax import get_field, get_text, list_children
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children
 
 if TYPE_CHECKING:
     from tree_sitter import Node

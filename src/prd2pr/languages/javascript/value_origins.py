@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.javascript.test_calls import FUNCTIONS
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prd2pr.languages.rust.files import parse_source
 from prd2pr.languages.rust.macros import Argument, read_macro_name, split_arguments
-from prd2pr.languages.syntax import get_field, get_text, walk
+from prd2pr.languages.syntax.nodes import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.base import DeclaredTestCase, ParsedTestFile
-from prd2pr.languages.rust.files import parse_source
+from prd2pr.languages.rust.files import SYNTAX
 from prd2pr.languages.rust.items import find_items
-from prd2pr.languages.rust.subject import find_crates_in_paths, find_subject_names, mentions_name
+from prd2pr.languages.rust.subject import find_crates_in_paths, find_subject_names
 from prd2pr.languages.rust.use_declarations import GLOB, find_own_crates, read_uses
-from prd2pr.languages.syntax import (
+from prd2pr.languages.syntax.nodes import (
     find_first_error,
     get_field,
     get_last_line,
@@ -23,6 +23,9 @@ from prd2pr.languages.syntax import (
     read_comment_above,
     walk,
 )
+from prd2pr.languages.syntax.queries import SyntaxFile
+from prd2pr.languages.syntax.subject import list_subject_lines
+from prd2pr.languages.syntax.test_rules import TestFunction
 from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
 
 if TYPE_CHECKING:
@@ -34,41 +37,33 @@ _CASES = re.compile(r"^(rstest|test_case|case|parameterized|test_matrix)\b")
 
 
 @dataclass(frozen=True)
-class TestFunction:
-    __test__ = False
-    node: Node
-    attributes: tuple[str, ...]
-    titles: tuple[str, ...]
-
-    @property
-    def body(self) -> Node | None:
-        return get_field(self.node, "body")
+class RustTest(TestFunction):
+    attributes: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=512)
 def read_tests(path: str, text: str) -> ParsedTestFile:
-    root = parse_source(text)
-    lines = text.splitlines()
-    names = find_subject_names(root)
+    file, lines = SYNTAX.read(path, text), text.splitlines()
     return ParsedTestFile(
-        tests=tuple(_make_declared(path, each, lines) for each in find_tests(root)),
-        broken=find_first_error(root),
-        subject_lines=tuple(sorted(set(_find_subject_lines(root, names)))),
-        called=tuple(sorted(set(_find_used_names(root)))),
+        tests=tuple(_make_declared(path, each, lines) for each in find_tests(file)),
+        broken=find_first_error(file.root),
+        subject_lines=list_subject_lines(file, find_subject_names(file)),
+        called=tuple(sorted(set(_find_used_names(file)))),
     )
 
 
-def find_tests(root: Node) -> Iterator[TestFunction]:
-    for item in find_items(root):
+def find_tests(file: SyntaxFile) -> Iterator[RustTest]:
+    for item in find_items(file.root):
         if item.node.type != "function_item":
             continue
+        body, titles = get_field(item.node, "body"), (*item.modules, item.name)
         if any(_CASES.match(each) for each in item.attributes):
-            yield TestFunction(item.node, item.attributes, (*item.modules, item.name, HOLE))
+            yield RustTest(item.node, body, (*titles, HOLE), item.attributes)
         elif any(_TEST.match(each) for each in item.attributes):
-            yield TestFunction(item.node, item.attributes, (*item.modules, item.name))
+            yield RustTest(item.node, body, titles, item.attributes)
 
 
-def _make_declared(path: str, test: TestFunction, lines: list[str]) -> DeclaredTestCase:
+def _make_declared(path: str, test: RustTest, lines: list[str]) -> DeclaredTestCase:
     holed = HOLE in test.titles
     return DeclaredTestCase(
         id=make_test_id(path, test.titles),
@@ -82,21 +77,10 @@ def _make_declared(path: str, test: TestFunction, lines: list[str]) -> DeclaredT
     )
 
 
-def _find_subject_lines(root: Node, names: frozenset[str]) -> Iterator[int]:
-    """Yield lines of expressions that use the project's code."""
-    for node in walk(root):
-        if node.type in {
-            "call_expression",
-            "macro_invocation",
-            "field_expression",
-            "scoped_identifier",
-        } and mentions_name(node, names):
-            yield from range(get_line(node), get_last_line(node) + 1)
-
-
-def _find_used_names(root: Node) -> Iterator[str]:
+def _find_used_names(file: SyntaxFile) -> Iterator[str]:
     """Yield used names such as `shop.points.redeem`; for methods of its objects `.add`."""
-    own = find_own_crates(root) | find_crates_in_paths(root)
+    root = file.root
+    own = find_own_crates(root) | find_crates_in_paths(file)
     for used in read_uses(root):
         if used.is_own:
             yield used.dotted

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from prd2pr.languages.mutation_plan import Fault
 from prd2pr.languages.rust.assertions import EQUAL, HOLDS, find_assertions
 from prd2pr.languages.rust.declared_tests import find_tests
-from prd2pr.languages.rust.files import parse_source
+from prd2pr.languages.rust.files import SYNTAX
 from prd2pr.languages.rust.macros import LITERALS, Argument
-from prd2pr.languages.syntax import get_field, get_text, list_children, walk
-from prd2pr.languages.text_mutants import make_perturbation
+from prd2pr.languages.syntax.faults import make_perturbation
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,7 +23,7 @@ _AROUND = frozenset({"Some", "Ok", "Err", "vec", "String", "from", "to_string", 
 
 def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
     found: dict[tuple[int, int], Fault] = {}
-    for test in find_tests(parse_source(text)):
+    for test in find_tests(SYNTAX.read(path, text)):
         if test.body is None:
             continue
         for node in (*_find_compared(test.body), *_find_named(test.body), *_find_rows(test.body)):

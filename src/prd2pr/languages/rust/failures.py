@@ -11,7 +11,7 @@ from prd2pr.languages.rust.assertions import ASSERTS, PANICS, is_conditional
 from prd2pr.languages.rust.build_errors import BROKEN, IMPORT, MISSING, WRONG_CALL
 from prd2pr.languages.rust.files import parse_source
 from prd2pr.languages.rust.macros import read_macro_name
-from prd2pr.languages.syntax import get_last_line, get_line, walk
+from prd2pr.languages.syntax.nodes import get_last_line, get_line, walk
 
 MAX_MESSAGE_LENGTH = 900
 _BUILD_KINDS = {

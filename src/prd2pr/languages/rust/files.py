@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax import parse_text
+from prd2pr.languages.syntax.nodes import get_text
+from prd2pr.languages.syntax.queries import Names, Syntax, ancestors
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 ENDINGS = (".rs",)
-GRAMMAR = "rust"
 # Files that Cargo builds as test programs; deeper ones are modules of these.
 _PROGRAM = re.compile(r"(^|/)tests/(\w[\w-]*\.rs|\w[\w-]*/main\.rs)$")
 
@@ -26,10 +27,24 @@ def name_target(path: str) -> str:
 
 
 def parse_source(text: str) -> Node:
-    return parse_text(GRAMMAR, text)
+    return SYNTAX.read("", text).root
 
 
 def name_module(path: str) -> str:
     """Return the module: `points` for `src/points/mod.rs` and `src/points.rs`, `crate` for the crate's root."""
     inner = path.rpartition("src/")[2].removesuffix(".rs").removesuffix("/mod")
     return "crate" if inner in {"lib", "main"} else inner.replace("/", ".")
+
+
+def _is_in_function_with(node: Node, words: Sequence[str], _: Names) -> bool:
+    """Return whether the enclosing function contains the pattern."""
+    around = next((each for each in ancestors(node) if each.type == "function_item"), None)
+    return around is not None and re.search(words[0], get_text(around)) is not None
+
+
+SYNTAX = Syntax(
+    "rust",
+    lambda _: "rust",
+    frozenset({"identifier", "type_identifier", "shorthand_field_identifier", "crate", "super"}),
+    {"in-function-with?": _is_in_function_with},
+)

@@ -1,25 +1,21 @@
-"""Functions of a Rust file: public signatures, knock-outs and metrics."""
+"""Functions of a Rust file, and its public signatures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Signature
-from prd2pr.languages.metrics import MetricsGrammar
-from prd2pr.languages.metrics import measure_syntax as measured
-from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.rust.files import GRAMMAR, name_module, parse_source
+from prd2pr.languages.rust.files import SYNTAX, name_module
 from prd2pr.languages.rust.items import Item, find_items, strip_type_arguments
-from prd2pr.languages.syntax import get_field, get_text, join_tokens, list_children
-from prd2pr.languages.text_mutants import make_knock_out
+from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# The condition keeps the rest reachable; otherwise the compiler may reject it.
-KNOCK_OUT_BODY = ' if true { panic!("knocked out") } '
 _ERROR = re.compile(r"\bimpl\s+(?:(?:std::|core::)?error::)?Error\s+for\s+(\w+)")
 _TYPES = frozenset({"struct_item", "enum_item", "trait_item", "union_item", "type_item"})
 # Traits whose `impl` the compiler can derive.
@@ -27,9 +23,15 @@ _DERIVABLE = frozenset({"Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord"
 _VALUES = frozenset({"const_item", "static_item"})
 
 
-def find_functions(root: Node) -> Iterator[Item]:
+def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
     """Yield the program's functions, without test-only ones."""
-    return (item for item in find_items(root) if item.node.type == "function_item" and not item.in_tests)
+    errors = set(_ERROR.findall(file.text))
+    for item in find_items(file.root):
+        if item.node.type == "function_item" and not item.in_tests:
+            # Error types need `Display`, even if no test reads the text.
+            is_error_text = item.owner in errors and item.trait == "Display"
+            exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
+            yield FunctionNode(format_item_name(item), item.node, item.is_public, exemption)
 
 
 def format_item_name(item: Item) -> str:
@@ -42,7 +44,7 @@ def format_item_name(item: Item) -> str:
 
 def list_signatures(path: str, text: str) -> tuple[Signature, ...]:
     module = name_module(path)
-    found = dict(_walk_signatures(parse_source(text)))
+    found = dict(_walk_signatures(SYNTAX.read(path, text).root))
     return tuple(Signature(name=f"{module}.{name}", text=shown, path=path) for name, shown in sorted(found.items()))
 
 
@@ -114,54 +116,3 @@ def _format_numbered_fields(body: Node) -> Iterator[str]:
             if public:
                 yield f"{number}: {join_tokens(each)}"
             public, number = False, number + 1
-
-
-# --- knock-out and measures -------------------------------------------------------------------------------------------
-
-
-def find_changed_functions(before: str, after: str) -> Iterator[Item]:
-    """Yield new and changed functions with a body."""
-    old = (
-        {format_item_name(each): join_tokens(each.node) for each in find_functions(parse_source(before))}
-        if before
-        else {}
-    )
-    for each in find_functions(parse_source(after)):
-        changed = old.get(format_item_name(each)) != join_tokens(each.node)
-        if changed and list_children(get_field(each.node, "body")) and not (each.name == "main" and not each.modules):
-            yield each
-
-
-def make_knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
-    """Make each new or changed function panic."""
-    errors = {each.owner for each in find_functions(parse_source(after))} & set(_ERROR.findall(after))
-    return tuple(
-        make_knock_out(
-            path, format_item_name(each), each.node, body, KNOCK_OUT_BODY, excused=_find_exemption(each, errors)
-        )
-        for each in find_changed_functions(before, after)
-        if (body := get_field(each.node, "body")) is not None
-    )
-
-
-def _find_exemption(item: Item, errors: set[str]) -> str:
-    """Exempt `Display` of an error type, which needs it even if no test reads the text."""
-    is_exempt = item.owner in errors and item.trait == "Display"
-    return "every error type needs it, even if no test reads it" if is_exempt else ""
-
-
-_METRICS = MetricsGrammar(
-    GRAMMAR,
-    lambda root: [each.node for each in find_functions(root)],
-    frozenset(
-        {"if_expression", "for_expression", "while_expression", "loop_expression", "match_arm", "try_expression"}
-    ),
-)
-
-
-def measure_source(texts: Mapping[str, str]) -> dict[str, int]:
-    return measured(_METRICS, texts)
-
-
-def normalize_program(_: str, text: str) -> str:
-    return join_tokens(parse_source(text))

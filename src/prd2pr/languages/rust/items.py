@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax import get_field, get_text, join_tokens, list_children
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children
 
 if TYPE_CHECKING:
     from tree_sitter import Node

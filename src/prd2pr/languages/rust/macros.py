@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax import COMMENTS, get_text, join_tokens, walk, walk_leaves
+from prd2pr.languages.syntax.nodes import COMMENTS, get_text, join_tokens, walk, walk_leaves
 
 if TYPE_CHECKING:
     from tree_sitter import Node

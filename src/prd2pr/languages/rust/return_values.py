@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.mutation_plan import Edit, ReturnReplacement
-from prd2pr.languages.rust.functions import find_changed_functions, format_item_name
-from prd2pr.languages.syntax import get_field, get_line, get_text, walk
+from prd2pr.languages.mutation_plan import Edit, ReplacementKind
+from prd2pr.languages.rust.files import SYNTAX
+from prd2pr.languages.rust.functions import find_functions
+from prd2pr.languages.syntax.functions import ChangedFunction, Functions, KnockOut, read_program
+from prd2pr.languages.syntax.nodes import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 # Changes a value by its type's name and size, since there is no reflection. Values that own memory are not changed,
 # except strings and vectors. The process is discarded, and a crash counts as noticed.
-_OTHER = """ fn prd2pr_other<T>(mut value: T) -> T {
-    let (size, name) = (std::mem::size_of::<T>(), std::any::type_name::<T>());
-    let place = &mut value as *mut T as *mut u8;
-    unsafe {
-        if name == "alloc::string::String" { (*(place as *mut String)).push('~'); }
-        else if name.starts_with("alloc::vec::Vec<") {
-            let list = &mut *(place as *mut Vec<u8>);
-            if list.is_empty() { let mut made = vec![0u8; 4096]; made.set_len(1); std::ptr::write(list, made); }
-            else { list.set_len(0); }
-        }
-        else if name == "&str" { *(place as *mut &str) = "another answer"; }
-        else if name == "f64" { *(place as *mut f64) = *(place as *mut f64) * 2.0 + 1.0; }
-        else if name == "f32" { *(place as *mut f32) = *(place as *mut f32) * 2.0 + 1.0; }
-        else if !name.starts_with('&') && !std::mem::needs_drop::<T>() {
-            let whole = ["bool", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
-                "usize"];
-            for at in (0..size).step_by(8) {
-                *place.add(at) ^= 1;
-                if whole.contains(&name) { break; }
-                if at + 2 < size { *place.add(at + 2) ^= 0x80; }
-                if at + 6 < size { *place.add(at + 6) ^= 0x90; }
-            }
-        }
-    }
-    value
-} """
+_OTHER = f" {read_program('rust', 'other_value.rs').rstrip()} "
 _DEFAULTS = re.compile(
     r"^(bool|char|[iu](8|16|32|64|128|size)|f32|f64|String|(std::string::)?String"
     r"|(std::\w+::)?(Vec|Option|HashMap|BTreeMap|HashSet|BTreeSet|VecDeque)<.*>)$",
@@ -53,22 +31,15 @@ _STR = re.compile(r"^&\s*('\w+\s+)?str$")
 _LEAVING = frozenset({"return_expression", "try_expression", "await_expression"})
 
 
-def replace_return_values(path: str, before: str, after: str) -> tuple[ReturnReplacement, ...]:
-    """Make each new or changed function return another value, and do nothing."""
-    found: list[ReturnReplacement] = []
-    for item in find_changed_functions(before, after):
-        body = get_field(item.node, "body")
-        words = {get_text(each) for each in _list_modifiers(item.node)}
-        if body is None or "const" in words:
-            continue
-        kind = " ".join(get_text(get_field(item.node, "return_type")).split())
-        place = (path, get_line(item.node), format_item_name(item))
-        if other := _make_other_return(kind, body, is_async="async" in words):
-            found.append(ReturnReplacement(*place, "other", other))
-        if nothing := _make_empty_value(kind):
-            at = body.start_byte + 1
-            found.append(ReturnReplacement(*place, "nothing", ((at, at, f" if true {{ return {nothing} }} "),)))
-    return tuple(found)
+def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind, tuple[Edit, ...]]]:
+    words = {get_text(each) for each in _list_modifiers(changed.node)}
+    if "const" in words:
+        return
+    kind = " ".join(get_text(get_field(changed.node, "return_type")).split())
+    yield "other", _make_other_return(kind, changed.body, is_async="async" in words)
+    if nothing := _make_empty_value(kind):
+        at = changed.body.start_byte + 1
+        yield "nothing", ((at, at, f" if true {{ return {nothing} }} "),)
 
 
 def _list_modifiers(node: Node) -> list[Node]:
@@ -131,3 +102,13 @@ def _split_type_arguments(text: str) -> list[str]:
         else:
             parts[-1] += sign
     return [each.strip() for each in parts if each.strip()] or [""]
+
+
+FUNCTIONS = Functions(
+    SYNTAX,
+    find_functions,
+    # The condition keeps the rest reachable; otherwise the compiler may reject it.
+    KnockOut(' if true { panic!("knocked out") } ', "panics"),
+    replace_returns,
+    entry_points=frozenset({"main"}),
+)

@@ -8,46 +8,34 @@ from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Fact
 from prd2pr.languages.base import SourceContext
-from prd2pr.languages.rust.files import is_test_file, parse_source
+from prd2pr.languages.rust.assertions import EQUAL, find_assertions
+from prd2pr.languages.rust.files import SYNTAX, is_test_file
+from prd2pr.languages.rust.functions import find_functions
 from prd2pr.languages.rust.items import Item, find_items
-from prd2pr.languages.rust.literals import find_answers, find_examples, find_literals, find_source_literals
-from prd2pr.languages.rust.macros import read_macro_name
-from prd2pr.languages.shared_literals import compare_example_tables, compare_repeated_literals
-from prd2pr.languages.syntax import get_field, get_line, get_text, join_tokens, list_children, walk
+from prd2pr.languages.syntax.literals import Example, find_literals, find_row_examples, read_value
+from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children, walk
+from prd2pr.languages.syntax.queries import Found, Names, SyntaxFile
+from prd2pr.languages.syntax.source_rules import SourceChange, SourceRules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Found = tuple[str, str, "Node"]  # code, message, where
-_VARIABLES = re.compile(r'"(CARGO\w*|RUST_TEST\w*|RUSTC_BOOTSTRAP|NEXTEST\w*|RUST_BACKTRACE)"')
-_NAMED = re.compile(r'"(CARGO|RUST|NEXTEST)\w*"')
-_HINTS = re.compile(r'"(CI|GITHUB_ACTIONS|TESTING|TEST)"')
-_PROCESS_ENDS = re.compile(r"(^|::)(process::(exit|abort)|_exit)$")
-_CALLERS = re.compile(r"(^|::)(Location::caller|Backtrace::(capture|force_capture|new))$")
-_HOOKS = re.compile(r"(^|::)(set_hook|take_hook)$")
-_TEST_RUN_NAMES = re.compile(r'^"(--exact|--test-threads.*|--nocapture|.*/deps/.*|/proc/self.*)"$')
-_TEST_PATHS = re.compile(r"(^|/)tests/")
 _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "debug_assert"})
 _AT_START = re.compile(r"^ctor\b|link_section|^used\b|^(unsafe \( )?no_mangle")
 
 
-def check_source(path: str, before: str, after: str, context: SourceContext) -> Iterator[Fact]:
-    if is_test_file(path) or not path.endswith(".rs"):
-        return
-    known = {(code, message) for code, message, _ in _find_all(path, before)} if before else set()
-    for code, message, node in _find_all(path, after):
-        if (code, message) not in known:
-            yield Fact(code=code, path=path, line=get_line(node), message=message)
-    yield from _check_inner_tests(path, before, after)
+def _read_names(path: str, _: SyntaxFile) -> Names:
+    """Return flags: a program (`main.rs` or in `bin/`) may read its arguments."""
+    is_program = path.endswith("main.rs") or "/bin/" in f"/{path}"
+    return {"flags": frozenset({"program"} if is_program else ())}
+
+
+def _compare(change: SourceChange) -> Iterator[Fact]:
+    path, context = change.path, change.context
+    yield from _check_inner_tests(path, change.before.root, change.after.root)
     helps = path.startswith(tuple(context.for_tests)) and not _is_subject(path, context)
-    if before and helps and join_tokens(parse_source(before)) != join_tokens(parse_source(after)):
+    if change.before.text and helps and join_tokens(change.before.root) != join_tokens(change.after.root):
         yield Fact(code="GRN413", path=path, message="changes a crate that is built only for tests")
-    examples = {pair for text in context.tests.values() for pair in find_examples(text)}
-    expected = {literal for text in context.tests.values() for literal in find_literals(text)}
-    yield from compare_example_tables(path, find_answers(before) if before else (), find_answers(after), examples)
-    yield from compare_repeated_literals(
-        path, find_source_literals(before) if before else (), find_source_literals(after), expected
-    )
 
 
 def _is_subject(path: str, context: SourceContext) -> bool:
@@ -55,7 +43,7 @@ def _is_subject(path: str, context: SourceContext) -> bool:
     return any(test.startswith(each) for each in context.for_tests if path.startswith(each) for test in context.tests)
 
 
-def _check_inner_tests(path: str, before: str, after: str) -> Iterator[Fact]:
+def _check_inner_tests(path: str, before: Node, after: Node) -> Iterator[Fact]:
     """Report changed tests inside a source file: they are locked like any other."""
     old, new = _find_test_items(before), _find_test_items(after)
     for name, words in old.items():
@@ -66,11 +54,11 @@ def _check_inner_tests(path: str, before: str, after: str) -> Iterator[Fact]:
         yield Fact(code="GRN105", path=path, message=f"adds `{name}`, which exists only for tests")
 
 
-def _find_test_items(text: str) -> dict[str, str]:
+def _find_test_items(root: Node) -> dict[str, str]:
     """Return the outermost test-only items: name → tokens."""
     found: dict[str, str] = {}
     inside: set[tuple[str, ...]] = set()
-    for item in find_items(parse_source(text)) if text else ():
+    for item in find_items(root):
         if item.in_tests and item.modules not in inside and item.node.type != "use_declaration":
             name = item.name or get_text(item.node).partition("{")[0].strip()[:60]
             if item.node.type == "mod_item":
@@ -83,13 +71,10 @@ def _find_test_items(text: str) -> dict[str, str]:
 # --- code that detects tests ------------------------------------------------------------------------------------------
 
 
-def _find_all(path: str, text: str) -> Iterator[Found]:
-    root = parse_source(text)
-    for item in find_items(root):
+def _find_more(_: str, file: SyntaxFile) -> Iterator[Found]:
+    for item in find_items(file.root):
         if not item.in_tests:
             yield from _check_item(item)
-    for node in walk(root):
-        yield from _check_node(path, node)
 
 
 def _check_item(item: Item) -> Iterator[Found]:
@@ -117,57 +102,26 @@ def _check_equality(item: Item) -> Iterator[Found]:
         yield "GRN405", f"`{item.owner}` equals everything", item.node
 
 
-def _check_node(path: str, node: Node) -> Iterator[Found]:
-    if node.type == "macro_invocation":
-        yield from _check_macro(node)
-    elif node.type == "call_expression":
-        yield from _check_call(path, node)
-    elif node.type == "string_literal":
-        text = get_text(node)
-        if _TEST_RUN_NAMES.match(text):
-            yield "GRN401", f"contains an option or path of test runs: {text[:60]}", node
-        elif _TEST_PATHS.search(text.strip('"')):
-            yield "GRN411", f"refers to {text[:60]}, which belongs to the tests", node
+def _find_examples(file: SyntaxFile) -> Iterator[Example]:
+    """Yield literal arguments of a call with the literal expected from it."""
+    literals = {node.id for node in file.find_nodes("literal")}
+    for each in find_assertions(file.root, frozenset()):
+        if each.form in EQUAL and len(each.compared) == 2:
+            for subject, expected in (each.compared, each.compared[::-1]):
+                wanted = [node for node in expected.literals if node.id in literals]
+                if len(wanted) == 1 and "(" in subject.text:
+                    given = (node for node in subject.literals if node.id in literals)
+                    yield from ((read_value(node), read_value(wanted[0])) for node in given)
+    yield from find_row_examples(file)
 
 
-def _check_macro(node: Node) -> Iterator[Found]:
-    text = get_text(node)
-    if read_macro_name(node) == "cfg" and re.search(r"\btest\b", text):
-        yield "GRN401", "detects tests with `cfg!(test)`", node
-    elif read_macro_name(node) == "option_env" and _VARIABLES.search(text):
-        yield "GRN401", f"reads {text[:60]}", node
-
-
-def _check_call(path: str, node: Node) -> Iterator[Found]:
-    callee, given = get_text(get_field(node, "function")), get_text(get_field(node, "arguments"))
-    if callee.endswith(("env::var", "env::var_os", "env::vars", "env::vars_os")):
-        listed = callee.endswith(("vars", "vars_os")) and _NAMED.search(_get_function_text(node))
-        if _VARIABLES.search(given) or listed:
-            variable = listed[0] if listed else given[:60]
-            yield "GRN401", f"reads {variable}, which is set in test runs", node
-        elif _HINTS.search(given):
-            yield "GRN414", f"reads {given[:60]}", node
-    elif callee.endswith(("env::current_exe", "env::args", "env::args_os")) and not _is_program(path):
-        yield "GRN401", f"reads how the program was started (`{callee}`)", node
-    elif "thread::current" in callee and callee.endswith(".name"):
-        yield "GRN401", "reads the thread's name, which in a test run is the test's name", node
-    elif _CALLERS.search(callee):
-        yield "GRN403", f"inspects its callers with `{callee}`", node
-    elif _HOOKS.search(callee):
-        yield "GRN415", f"`{callee}` hides panics from the tests", node
-    elif callee.endswith("catch_unwind"):
-        yield "GRN409", "catches panics", node
-    elif _PROCESS_ENDS.search(callee) and not _is_program(path):
-        yield "GRN404", f"`{callee}` ends the calling process", node
-
-
-def _get_function_text(node: Node) -> str:
-    """Return the text of the enclosing function."""
-    while node.parent is not None and node.type != "function_item":
-        node = node.parent
-    return get_text(node)
-
-
-def _is_program(path: str) -> bool:
-    """Return whether the file is a program (`main.rs` or in `bin/`), which may read its arguments."""
-    return path.endswith("main.rs") or "/bin/" in f"/{path}"
+RULES = SourceRules(
+    SYNTAX,
+    lambda path: path.endswith(".rs") and not is_test_file(path),
+    _read_names,
+    _find_examples,
+    find_literals,
+    _find_more,
+    _compare,
+    list_programs=lambda file: [each.node for each in find_functions(file)],
+)

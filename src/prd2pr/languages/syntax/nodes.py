@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prd2pr.errors import SetupProblem
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 MAX_BYTES = 2_000_000  # larger files are generated and treated as empty
 COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"})
@@ -24,19 +24,27 @@ def parse_text(grammar: str, text: str) -> Node:
 
 @cache
 def _get_parser(grammar: str) -> Parser:
+    language = load_grammar(grammar)
+    import tree_sitter
+
+    return tree_sitter.Parser(language)
+
+
+@cache
+def load_grammar(name: str) -> Language:
     try:
         import tree_sitter
 
-        return tree_sitter.Parser(tree_sitter.Language(_load_grammar(grammar)))
+        return tree_sitter.Language(_import_grammar(name))
     except ImportError as missing:
         raise SetupProblem(
             f"{missing.name} is not installed; it is needed to parse this language",
-            where=grammar,
+            where=name,
             remedy="pip install 'prd2pr[languages]'",
         ) from None
 
 
-def _load_grammar(name: str) -> object:
+def _import_grammar(name: str) -> object:
     if name == "javascript":
         import tree_sitter_javascript
 
@@ -65,6 +73,12 @@ def walk(node: Node) -> Iterator[Node]:
 
 def get_text(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def get_root(node: Node) -> Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def get_line(node: Node) -> int:
