@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Signature
 from prd2pr.languages.golang.files import SYNTAX, name_package
-from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.functions import NamedFunction
 from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children, walk
 from prd2pr.languages.syntax.queries import SyntaxFile
 
@@ -19,14 +19,14 @@ def is_exported(name: str) -> bool:
     return name[:1].isupper()
 
 
-def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
+def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
     for node in list_children(file.root, "function_declaration", "method_declaration"):
         own, owner = get_text(get_field(node, "name")), _read_receiver(node)
         name = f"{owner}.{own}" if owner else own
         # Error types need `Error() string`, even if no test reads the text.
         is_error_text = name.endswith(".Error") and _format_parameters(node) == "() string"
         exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
-        yield FunctionNode(name, node, all(map(is_exported, name.split("."))), exemption)
+        yield NamedFunction(name, node, all(map(is_exported, name.split("."))), exemption)
 
 
 def _read_receiver(node: Node) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prd2pr.domain.evidence import Signature
 from prd2pr.languages.javascript.files import name_module
 from prd2pr.languages.javascript.grammar import FUNCTION_KINDS, SYNTAX
-from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.functions import NamedFunction
 from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children, walk
 from prd2pr.languages.syntax.queries import SyntaxFile
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CLASSES = frozenset({"class_declaration", "class", "abstract_class_declaration"})
 
 
-def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
+def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
     """Yield named functions: declarations, methods, and functions bound to a name at the top level or in a class."""
     exported = _find_exported(file.root)
     for node in walk(file.root):
@@ -27,7 +27,7 @@ def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
         name = _read_name(node)
         if name:
             outermost = name.partition(".")[0]
-            yield FunctionNode(name, node, outermost in exported and not name.rpartition(".")[2].startswith("#"))
+            yield NamedFunction(name, node, outermost in exported and not name.rpartition(".")[2].startswith("#"))
 
 
 def _read_name(node: Node) -> str:

@@ -10,7 +10,7 @@ from prd2pr.languages.javascript.functions import find_functions
 from prd2pr.languages.javascript.grammar import FUNCTION_KINDS, SYNTAX
 from prd2pr.languages.javascript.side_effects import SideEffects
 from prd2pr.languages.mutation_plan import Edit, ReplacementKind
-from prd2pr.languages.syntax.functions import ChangedFunction, FunctionNode, Functions, KnockOut, read_program
+from prd2pr.languages.syntax.functions import ChangedFunction, Functions, KnockOut, NamedFunction, read_program
 from prd2pr.languages.syntax.nodes import get_text, list_children
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _make_other_return(changed: ChangedFunction, *, wholly: bool) -> tuple[Edit,
     return made, (end, end, helper.replace("NAME", name))
 
 
-def _returns_value(function: FunctionNode) -> bool:
+def _returns_value(function: NamedFunction) -> bool:
     """Return whether the function returns a value other than `this`; not for constructors, setters or generators."""
     node, body = function.node, function.body
     if body is None or _is_constructor(function) or _is_marked(node, {"set", "*"}) or "generator" in node.type:
@@ -61,7 +61,7 @@ def _returns_value(function: FunctionNode) -> bool:
     return any(get_text(value) != "this" for value in values)
 
 
-def _is_constructor(function: FunctionNode) -> bool:
+def _is_constructor(function: NamedFunction) -> bool:
     return function.name.rpartition(".")[2] == "constructor"
 
 

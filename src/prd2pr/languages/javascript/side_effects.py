@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.languages.javascript.functions import find_functions
-from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.functions import NamedFunction
 from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 from prd2pr.languages.syntax.queries import SyntaxFile
 
@@ -32,7 +32,7 @@ class SideEffects:
     def __init__(self, file: SyntaxFile) -> None:
         self._known_functions = {each.name for each in find_functions(file)}  # each is checked separately
 
-    def has_side_effects(self, function: FunctionNode) -> bool:
+    def has_side_effects(self, function: NamedFunction) -> bool:
         """Return whether it changes something it did not create, or calls an unknown function."""
         body = function.body
         if body is None:

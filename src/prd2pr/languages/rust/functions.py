@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prd2pr.domain.evidence import Signature
 from prd2pr.languages.rust.files import SYNTAX, name_module
 from prd2pr.languages.rust.items import Item, find_items, strip_type_arguments
-from prd2pr.languages.syntax.functions import FunctionNode
+from prd2pr.languages.syntax.functions import NamedFunction
 from prd2pr.languages.syntax.nodes import get_field, get_text, join_tokens, list_children
 from prd2pr.languages.syntax.queries import SyntaxFile
 
@@ -23,7 +23,7 @@ _DERIVABLE = frozenset({"Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord"
 _VALUES = frozenset({"const_item", "static_item"})
 
 
-def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
+def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
     """Yield the program's functions, without test-only ones."""
     errors = set(_ERROR.findall(file.text))
     for item in find_items(file.root):
@@ -31,7 +31,7 @@ def find_functions(file: SyntaxFile) -> Iterator[FunctionNode]:
             # Error types need `Display`, even if no test reads the text.
             is_error_text = item.owner in errors and item.trait == "Display"
             exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
-            yield FunctionNode(format_item_name(item), item.node, item.is_public, exemption)
+            yield NamedFunction(format_item_name(item), item.node, item.is_public, exemption)
 
 
 def format_item_name(item: Item) -> str:

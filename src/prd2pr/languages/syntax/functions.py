@@ -37,7 +37,7 @@ _OPPOSITES = {
 
 
 @dataclass(frozen=True)
-class FunctionNode:
+class NamedFunction:
     name: str  # with its type or class: Cart.add
     node: Node
     is_public: bool = False
@@ -63,7 +63,7 @@ class ChangedFunction:
 
     path: str
     file: SyntaxFile
-    function: FunctionNode
+    function: NamedFunction
     number: int  # among the changed functions of the file, from 1
 
     @property
@@ -89,12 +89,12 @@ class Functions:
     """The functions of a language's files."""
 
     syntax: Syntax
-    find: Callable[[SyntaxFile], Iterable[FunctionNode]]
+    find: Callable[[SyntaxFile], Iterable[NamedFunction]]
     knock_out: KnockOut
     replace_returns: ReplaceReturns
     entry_points: frozenset[str] = frozenset()
 
-    def find_changed(self, path: str, before: str, after: str) -> Iterator[FunctionNode]:
+    def find_changed(self, path: str, before: str, after: str) -> Iterator[NamedFunction]:
         """Yield new and changed functions that do something."""
         old = {each.name: join_tokens(each.node) for each in self._list(path, before)} if before else {}
         for each in self._list(path, after):
@@ -104,7 +104,7 @@ class Functions:
             if old.get(each.name) != join_tokens(each.node):
                 yield each
 
-    def _list(self, path: str, text: str) -> Iterable[FunctionNode]:
+    def _list(self, path: str, text: str) -> Iterable[NamedFunction]:
         return self.find(self.syntax.read(path, text))
 
     def make_knock_outs(self, path: str, before: str, after: str) -> tuple[Fault, ...]:
@@ -115,7 +115,7 @@ class Functions:
             if (body := each.body) is not None
         )
 
-    def _make_knock_out(self, path: str, function: FunctionNode, body: Node) -> Fault:
+    def _make_knock_out(self, path: str, function: NamedFunction, body: Node) -> Fault:
         whole = (body.start_byte, body.end_byte) if self.knock_out.replaces_body else (body.start_byte + 1,) * 2
         return make_fault(
             "knock_out",
