@@ -17,7 +17,7 @@ from prd2pr.languages.golang.failures import classify_failure
 from prd2pr.languages.golang.files import is_test_file
 from prd2pr.languages.golang.manifest import check_manifest
 from prd2pr.languages.golang.output import parse_output
-from prd2pr.languages.golang.runner import read_results
+from prd2pr.languages.golang.runner import GO
 from prd2pr.languages.runner_kinds import ProgramOutput, ProgramResults, RunnerContext, RunnerProgram
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -35,9 +35,7 @@ GROUND = RunnerContext(
 
 def parse_facts(*facts: dict[str, object]) -> ProgramResults:
     told = "".join(f"SECRET {json.dumps(fact)}\n" for fact in facts)
-    return read_results(
-        ProgramOutput(RunnerProgram(("x",), files=("ext/ext_test.go",)), told, "SECRET", status=0), GROUND
-    )
+    return GO.read(ProgramOutput(RunnerProgram(("x",), files=("ext/ext_test.go",)), told, "SECRET", status=0), GROUND)
 
 
 def run_fact(output: str, status: int, *names: str, part: str = "first", hung: bool = False) -> dict[str, object]:
@@ -57,7 +55,7 @@ def test_each_test_gets_its_own_output() -> None:
     found = parse_output((RECORDED / "go-verbose.txt").read_text())
     assert found.ended["TestA/a_b/c_[x]"] == "FAIL"
     assert found.ended["TestB"] == "FAIL", "though something was printed before it on the same line"
-    assert found.unfinished == ["TestC"]
+    assert [name for name in found.started if name not in found.ended] == ["TestC"]
     assert found.fatal.startswith("panic: away")
     result = {
         "/".join(each.titles): each

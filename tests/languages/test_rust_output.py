@@ -15,7 +15,7 @@ from prd2pr.languages.rust import LANGUAGE as RUST
 from prd2pr.languages.rust.build_errors import read_build_errors
 from prd2pr.languages.rust.failures import classify_failure, parse_failure_output
 from prd2pr.languages.rust.manifest import check_manifest
-from prd2pr.languages.rust.runner import read_results
+from prd2pr.languages.rust.runner import CARGO
 
 RECORDED = Path(__file__).with_name("recorded")
 TEST = """use shop::points::{self, Cart};
@@ -116,7 +116,7 @@ def parse_runs(*runs: tuple[str, int, str]) -> ProgramResults:
     ]  # fmt: skip
     facts += [{"event": "finished", "source": "tests/old.rs", "places": {"old": ["tests/old.rs", "old"]}}]
     told = "".join(f"SECRET {json.dumps(fact)}\n" for fact in [*facts, {"event": "end"}])
-    return read_results(ProgramOutput(RunnerProgram(("x",), files=("tests/old.rs",)), told, "SECRET", status=0), GROUND)
+    return CARGO.read(ProgramOutput(RunnerProgram(("x",), files=("tests/old.rs",)), told, "SECRET", status=0), GROUND)
 
 
 @pytest.mark.parametrize(

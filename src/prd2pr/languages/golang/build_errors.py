@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prd2pr.languages.compiled.build_errors import BROKEN, IMPORT, MISSING, WRONG_CALL, sort_errors
 from prd2pr.languages.golang.files import name_package, parse_source
 from prd2pr.languages.golang.imports import guess_package_name, read_imports
 from prd2pr.languages.golang.subject import BUILT_IN
@@ -15,7 +16,6 @@ from prd2pr.languages.runner_kinds import ThrownError, describe_wrong_call
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MISSING, WRONG_CALL, IMPORT, BROKEN = "undefined", "TypeError", "import", "build"
 _ERROR = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: (.*)$")
 _UNDEFINED = re.compile(r"^undefined: ([\w.]+)")
 _NO_MEMBER = re.compile(r"undefined \(type \*?([\w./\[\]]+) has no field or method (\w+)")
@@ -66,8 +66,7 @@ def read_build_errors(output: str, path: str, local: str, text: str, module: str
         other = next(iter(all_errors), None)
         message = f"{other.path}:{other.line}: {other.message}" if other else output.strip()[-600:]
         return (ThrownError(BROKEN, message),)
-    found.sort(key=lambda each: each.name != BROKEN)
-    return tuple(dict.fromkeys(found))
+    return sort_errors(found)
 
 
 def _make_thrown(error: CompilerError, path: str, text: str, module: str) -> ThrownError:  # noqa: PLR0911 one for each kind of error

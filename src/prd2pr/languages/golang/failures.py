@@ -6,17 +6,10 @@ import re
 
 from prd2pr.domain.evidence import Failure, FailureKind
 from prd2pr.languages.base import ParsedTestFile
-from prd2pr.languages.golang.build_errors import BROKEN, IMPORT, MISSING, WRONG_CALL
+from prd2pr.languages.compiled.build_errors import make_failure
 from prd2pr.languages.runner_kinds import RunnerContext, Stage, ThrownError
 
-MAX_MESSAGE_LENGTH = 900
 PANIC = "panic"
-_BUILD_KINDS = {
-    MISSING: FailureKind.MISSING_SYMBOL,
-    IMPORT: FailureKind.IMPORT,
-    WRONG_CALL: FailureKind.COLLECTION,
-    BROKEN: FailureKind.COLLECTION,
-}
 _FRAME = re.compile(r"^\s*(/[^\s:]+\.go):(\d+)", re.MULTILINE)
 _PLACE = re.compile(r"^([^\s:]+\.go):(\d+)$")
 _NOT_IMPLEMENTED = re.compile(r"not (yet )?implemented|unimplemented|todo", re.IGNORECASE)
@@ -27,20 +20,10 @@ def classify_failure(
     thrown: ThrownError, stage: Stage, path: str, _: ParsedTestFile, context: RunnerContext
 ) -> Failure:
     at, line = _find_place(thrown.stack, context)
-    return Failure(
-        kind=_get_kind(thrown, stage),
-        stage=stage,
-        exception=thrown.name,
-        message=_clean_message(thrown.message, context),
-        path=at or path,
-        line=line,
-        missing=thrown.code if thrown.name == MISSING else "",
-    )
+    return make_failure(thrown, stage, _get_kind(thrown), (at or path, line), context)
 
 
-def _get_kind(thrown: ThrownError, stage: Stage) -> FailureKind:
-    if stage == "collect":
-        return _BUILD_KINDS.get(thrown.name, FailureKind.COLLECTION)
+def _get_kind(thrown: ThrownError) -> FailureKind:
     if thrown.is_assertion:
         return FailureKind.ASSERTION
     if _TIMEOUT.search(thrown.message):
@@ -58,8 +41,3 @@ def _find_place(stack: str, context: RunnerContext) -> tuple[str, int]:
         if place.startswith(root) and "/vendor/" not in place:
             return place.removeprefix(root), int(line)
     return "", 0
-
-
-def _clean_message(message: str, context: RunnerContext) -> str:
-    text = message.replace(f"{context.checkout}/", "").strip()
-    return text if len(text) <= MAX_MESSAGE_LENGTH else text[: MAX_MESSAGE_LENGTH - 1] + "…"

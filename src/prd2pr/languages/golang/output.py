@@ -27,12 +27,11 @@ class BinaryOutput:
     word: str = ""  # the final line: PASS or FAIL
 
     @property
-    def unfinished(self) -> list[str]:
-        return [name for name in self.started if name not in self.ended]
-
-    @property
     def failed(self) -> list[str]:
         return [name for name, outcome in self.ended.items() if outcome == "FAIL"]
+
+    def is_closed(self, status: int) -> bool:
+        return self.word == ("FAIL" if status else "PASS")
 
 
 def parse_output(output: str) -> BinaryOutput:

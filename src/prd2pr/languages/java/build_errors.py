@@ -8,16 +8,11 @@ from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Failure, FailureKind
 from prd2pr.languages.base import ParsedTestFile
+from prd2pr.languages.compiled.build_errors import BROKEN, IMPORT, MISSING, classify_build_error
 from prd2pr.languages.generic.runner import classify_failure as classify_any
 from prd2pr.languages.java.declared_tests import list_classes, read_package_name
 from prd2pr.languages.runner_kinds import RunnerContext, Stage, ThrownError
 
-MISSING, IMPORT, BROKEN = "undefined", "import", "build"
-_KINDS = {
-    MISSING: FailureKind.MISSING_SYMBOL,
-    IMPORT: FailureKind.IMPORT,
-    BROKEN: FailureKind.COLLECTION,
-}
 # `[ERROR] /x/PointsTest.java:[9,27] cannot find symbol` by Maven, `/x/PointsTest.java:9: error: …` by javac and Gradle.
 _ERROR = re.compile(r"^(?:\[ERROR\] )?(\S*?[^\s/]+\.java):(?:\[(\d+),\d+\] |(\d+): error: )(.*)$")
 _DETAIL = re.compile(r"^(?:\[ERROR\])?\s+(symbol|location): +(.*?)\s*$")
@@ -115,6 +110,6 @@ def classify_failure(
     if stage != "collect":
         return found
     _, _, line = thrown.stack.rpartition(":")
-    kind = _KINDS.get(thrown.name, FailureKind.COLLECTION)
+    kind = classify_build_error(thrown)
     missing = thrown.code if kind is FailureKind.MISSING_SYMBOL else ""
     return found.model_copy(update={"kind": kind, "line": int(line) if line.isdigit() else 0, "missing": missing})

@@ -6,11 +6,11 @@ and runs the command again; each removed test fails with the compiler's message.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from prd2pr.languages.compiled.runner import make_program
 from prd2pr.languages.generic.runner import FILE_SEPARATOR, make_no_canary, read_junit_results
 from prd2pr.languages.java.build_errors import classify_failure, read_build_errors
 from prd2pr.languages.java.declared_tests import list_classes, read_package_name
@@ -33,13 +33,7 @@ def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[Runne
         "results": context.stack.results,
         "files": sorted(map(context.stack.to_stack_path, context.texts)),
     }
-    return (
-        RunnerProgram(
-            argv=(context.python, "-I", "-S", "-B", f"{context.ours}/build_tests.py"),
-            files=files,
-            parameters={"order": json.dumps(order)},
-        ),
-    )
+    return make_program(context, files, "build_tests.py", order)
 
 
 def read_results(output: ProgramOutput, context: RunnerContext) -> ProgramResults:

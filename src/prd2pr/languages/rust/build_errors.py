@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from prd2pr.languages.compiled.build_errors import BROKEN, IMPORT, MISSING, WRONG_CALL, sort_errors
 from prd2pr.languages.runner_kinds import ThrownError, describe_wrong_call
 from prd2pr.languages.rust.files import parse_source
 from prd2pr.languages.rust.use_declarations import GLOB, UseDeclaration, read_uses
 
-MISSING, WRONG_CALL, IMPORT, BROKEN = "undefined", "TypeError", "import", "build"
 _TICKED = re.compile(r"`([^`]+)`")
 _IMPORTS = frozenset({"E0432", "E0433"})
 _NAMES = frozenset({"E0425", "E0412", "E0405", "E0422", "E0531", "E0532", "E0574", "E0423", "E0603", "E0404"})
@@ -38,8 +38,7 @@ def read_build_errors(
     found = [each for error in errors for each in _make_thrown(error, uses, crates)]
     if any(each.name == MISSING for each in found):
         found = [each for each in found if each.code not in _CONSEQUENCES]
-    found.sort(key=lambda each: each.name != BROKEN)
-    return tuple(dict.fromkeys(found)) or (ThrownError(BROKEN, f"{path} does not compile"),)
+    return sort_errors(found) or (ThrownError(BROKEN, f"{path} does not compile"),)
 
 
 def _find_declared(text: str) -> Iterator[UseDeclaration]:

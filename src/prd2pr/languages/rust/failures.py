@@ -6,20 +6,13 @@ import re
 
 from prd2pr.domain.evidence import Failure, FailureKind
 from prd2pr.languages.base import ParsedTestFile
+from prd2pr.languages.compiled.build_errors import MAX_MESSAGE_LENGTH, make_failure
 from prd2pr.languages.runner_kinds import RunnerContext, Stage, ThrownError
 from prd2pr.languages.rust.assertions import ASSERTS, PANICS, is_conditional
-from prd2pr.languages.rust.build_errors import BROKEN, IMPORT, MISSING, WRONG_CALL
 from prd2pr.languages.rust.files import parse_source
 from prd2pr.languages.rust.macros import read_macro_name
 from prd2pr.languages.syntax.nodes import get_last_line, get_line, walk
 
-MAX_MESSAGE_LENGTH = 900
-_BUILD_KINDS = {
-    MISSING: FailureKind.MISSING_SYMBOL,
-    IMPORT: FailureKind.IMPORT,
-    WRONG_CALL: FailureKind.COLLECTION,
-    BROKEN: FailureKind.COLLECTION,
-}
 _PANICKED = re.compile(
     r"^thread '.*?'(?: \(\d+\))? panicked at (.+?):(\d+):\d+:\n(.*?)(?:\nnote: |\nstack backtrace|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -79,21 +72,11 @@ def classify_failure(
     thrown: ThrownError, stage: Stage, path: str, _: ParsedTestFile, context: RunnerContext
 ) -> Failure:
     at, line = thrown.stack.rpartition(":")[::2]
-    text_shown = thrown.message.replace(f"{context.checkout}/", "").strip()
-    return Failure(
-        kind=_get_kind(thrown, stage),
-        stage=stage,
-        exception=thrown.name,
-        message=text_shown if len(text_shown) <= MAX_MESSAGE_LENGTH else text_shown[: MAX_MESSAGE_LENGTH - 1] + "…",
-        path=path if stage == "collect" else at or path,
-        line=int(line) if line.isdigit() else 0,
-        missing=thrown.code if thrown.name == MISSING else "",
-    )
+    place = path if stage == "collect" else at or path
+    return make_failure(thrown, stage, _get_kind(thrown), (place, int(line) if line.isdigit() else 0), context)
 
 
-def _get_kind(thrown: ThrownError, stage: Stage) -> FailureKind:
-    if stage == "collect":
-        return _BUILD_KINDS.get(thrown.name, FailureKind.COLLECTION)
+def _get_kind(thrown: ThrownError) -> FailureKind:
     if thrown.is_assertion:
         return FailureKind.ASSERTION
     if thrown.is_explicit:
