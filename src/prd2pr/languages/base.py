@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from prd2pr.domain.evidence import Fact, Signature
 from prd2pr.languages.mutation_plan import Edit, Fault, ReturnReplacement
@@ -54,28 +55,13 @@ TestFacts = Callable[[str, str, TestContext], Iterable[Fact]]
 SourceFacts = Callable[[str, str, str, SourceContext], Iterable[Fact]]
 
 
-def make_no_mutants(_: str, __: str, ___: str) -> tuple[Fault, ...]:
+def find_nothing(*_: Any) -> tuple[Any, ...]:
+    """What a language answers if it does not have the check."""
     return ()
 
 
-def make_no_replacements(_: str, __: str, ___: str) -> tuple[ReturnReplacement, ...]:
-    return ()
-
-
-def find_no_test_directories(_: Mapping[str, str]) -> frozenset[str]:
+def find_no_names(*_: Any) -> frozenset[str]:
     return frozenset()
-
-
-def find_no_asserting_functions(_: str, __: str) -> frozenset[str]:
-    return frozenset()
-
-
-def make_no_release_edits(_: Mapping[str, str], __: Sequence[str]) -> tuple[tuple[str, Edit], ...]:
-    return ()
-
-
-def check_no_manifest(_: str, __: str, ___: str) -> tuple[Fact, ...]:
-    return ()
 
 
 @dataclass(frozen=True)
@@ -85,30 +71,24 @@ class Language:
     name: str
     file_endings: tuple[str, ...]
     is_test_file: Callable[[str], bool]
-    read_tests: Callable[[str, str], ParsedTestFile]
-    check_tests: TestFacts
-    check_source: SourceFacts  # path, text before (empty: new), text now
-    list_signatures: Callable[[str, str], tuple[Signature, ...]]
-    make_knock_outs: Callable[[str, str, str], tuple[Fault, ...]]  # path, text before, text now
-    make_wrong_expectations: Callable[[str, str], tuple[Fault, ...]]  # of a test file
     measure_source: Callable[[Mapping[str, str]], dict[str, int]]
     normalize_program: Callable[[str, str], str]  # the program without comments and layout
     name_module: Callable[[str], str]  # dotted name of a file, as designs name it
-    make_mutants: Callable[[str, str, str], tuple[Fault, ...]] = make_no_mutants  # path, text before, text now
-    replace_return_values: Callable[[str, str, str], tuple[ReturnReplacement, ...]] = (
-        make_no_replacements  # path, text before, text now
-    )
+    read_tests: Callable[[str, str], ParsedTestFile] = lambda _, __: ParsedTestFile()
+    check_tests: TestFacts = find_nothing
+    check_source: SourceFacts = find_nothing  # path, text before (empty: new), text now
+    list_signatures: Callable[[str, str], tuple[Signature, ...]] = find_nothing
+    make_knock_outs: Callable[[str, str, str], tuple[Fault, ...]] = find_nothing  # path, text before, text now
+    make_mutants: Callable[[str, str, str], tuple[Fault, ...]] = find_nothing
+    make_wrong_expectations: Callable[[str, str], tuple[Fault, ...]] = find_nothing  # of a test file
+    replace_return_values: Callable[[str, str, str], tuple[ReturnReplacement, ...]] = find_nothing
     # From manifests and changed source: edits that make the test build like a release build.
-    make_release_edits: Callable[[Mapping[str, str], Sequence[str]], tuple[tuple[str, Edit], ...]] = (
-        make_no_release_edits
-    )
+    make_release_edits: Callable[[Mapping[str, str], Sequence[str]], tuple[tuple[str, Edit], ...]] = find_nothing
     # From manifests (path → text): directories built only for tests.
-    find_test_directories: Callable[[Mapping[str, str]], frozenset[str]] = find_no_test_directories
-    find_asserting_functions: Callable[[str, str], frozenset[str]] = (
-        find_no_asserting_functions  # functions of a helper file that assert
-    )
+    find_test_directories: Callable[[Mapping[str, str]], frozenset[str]] = find_no_names
+    find_asserting_functions: Callable[[str, str], frozenset[str]] = find_no_names  # of a helper file
     # Changes of a manifest by GREEN or REFACTOR beyond dependencies.
-    check_manifest: Callable[[str, str, str], Iterable[Fact]] = check_no_manifest
+    check_manifest: Callable[[str, str, str], Iterable[Fact]] = find_nothing
 
     def owns(self, path: str) -> bool:
         return path.endswith(self.file_endings)

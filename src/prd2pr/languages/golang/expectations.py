@@ -1,4 +1,4 @@
-"""Replace the expected values of Go tests: a test that still passes does not check the value."""
+"""Find the expected values of Go tests, and other values of their types."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from prd2pr.languages.golang.assertions import AssertionNames, find_assertion_names, find_assertions, find_comparisons
 from prd2pr.languages.golang.declared_tests import find_tests
 from prd2pr.languages.golang.files import SYNTAX
-from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax.faults import make_perturbation
+from prd2pr.languages.syntax.expectations import Expectations
 from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,20 +20,10 @@ _WANTED = re.compile(r"^(want|wants|wanted|exp|expect|expected|result|out)\w*$",
 _EQUAL = frozenset({"Equal", "EqualValues", "Exactly"})
 
 
-def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
-    file = SYNTAX.read(path, text)
+def _find_values(file: SyntaxFile, body: Node) -> Iterator[tuple[Node, str]]:
     names = find_assertion_names(file.root)
-    found: dict[tuple[int, int], Fault] = {}
-    for test in find_tests(file):
-        if test.body is None:
-            continue
-        nodes = [*_find_compared(test.body, names), *_find_named(test.body), *_find_columns(test.body)]
-        for node in nodes:
-            other = make_other_value(node)
-            if other:
-                fault = make_perturbation(path, test.titles[0], node, other)
-                found.setdefault(fault.edit[:2], fault)
-    return tuple(found.values())
+    for node in (*_find_compared(body, names), *_find_named(file, body), *_find_columns(body)):
+        yield node, make_other_value(node)
 
 
 def _find_compared(body: Node, names: AssertionNames) -> Iterator[Node]:
@@ -49,13 +39,11 @@ def _find_compared(body: Node, names: AssertionNames) -> Iterator[Node]:
             )
 
 
-def _find_named(body: Node) -> Iterator[Node]:
+def _find_named(file: SyntaxFile, body: Node) -> Iterator[Node]:
     """Yield values of variables such as `want := 200`."""
-    for node in walk(body):
-        if node.type == "short_var_declaration":
-            names, values = list_children(get_field(node, "left")), list_children(get_field(node, "right"))
-            wanted = (value for name, value in zip(names, values, strict=False) if _WANTED.match(get_text(name)))
-            yield from (_get_first_element(value) for value in wanted)
+    for match in file.find("short.value", body):
+        pairs = zip(list_children(match["short.name"]), list_children(match["short.value"]), strict=False)
+        yield from (_get_first_element(value) for name, value in pairs if _WANTED.match(get_text(name)))
 
 
 def _get_first_element(value: Node) -> Node:
@@ -105,3 +93,6 @@ def make_other_value(node: Node) -> str:
     if node.type in {"interpreted_string_literal", "raw_string_literal"}:
         return f"{text[:-1]}~{text[-1]}"
     return {"true": "false", "false": "true"}.get(node.type, "")
+
+
+EXPECTATIONS = Expectations(SYNTAX, find_tests, _find_values, title=0)

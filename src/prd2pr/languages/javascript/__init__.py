@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from prd2pr.languages.base import Language
 from prd2pr.languages.javascript.declared_tests import read_tests
-from prd2pr.languages.javascript.expectations import make_wrong_expectations
+from prd2pr.languages.javascript.expectations import EXPECTATIONS
 from prd2pr.languages.javascript.files import ENDINGS, is_test_file, name_module
 from prd2pr.languages.javascript.functions import list_signatures
 from prd2pr.languages.javascript.manifest import check_manifest
@@ -25,7 +25,7 @@ LANGUAGE = Language(
     check_source=SOURCE_RULES.check,
     list_signatures=list_signatures,
     make_knock_outs=FUNCTIONS.make_knock_outs,
-    make_wrong_expectations=make_wrong_expectations,
+    make_wrong_expectations=EXPECTATIONS.make_wrong,
     measure_source=FUNCTIONS.measure_source,
     normalize_program=FUNCTIONS.normalize_program,
     name_module=name_module,

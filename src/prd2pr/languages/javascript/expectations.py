@@ -1,4 +1,4 @@
-"""Replace the expected values of tests: a test that still passes does not check the value."""
+"""Find the expected values of JavaScript tests, and other values of their types."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from prd2pr.languages.javascript.assertions import AssertionNames, find_assertio
 from prd2pr.languages.javascript.declared_tests import find_tests
 from prd2pr.languages.javascript.grammar import SYNTAX
 from prd2pr.languages.javascript.value_origins import ValueOrigins
-from prd2pr.languages.mutation_plan import Fault
-from prd2pr.languages.syntax.faults import make_perturbation
+from prd2pr.languages.syntax.expectations import Expectations
 from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
-from prd2pr.languages.test_ids import normalize_title
+from prd2pr.languages.syntax.queries import SyntaxFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,21 +24,11 @@ _WHOLE = re.compile(r"-?\d+")
 _OFFSET = 7
 
 
-def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
-    file = SYNTAX.read(path, text)
-    root = file.root
-    names, tables = find_assertion_names(root), ValueOrigins(root)
-    helpers = dict(_find_helpers(root, names))
-    found: dict[tuple[int, int], Fault] = {}
-    for test in find_tests(file):
-        if test.body is None:
-            continue
-        title = normalize_title(test.titles[-1])
-        for expected in _find_expected(test.body, names, helpers):
-            for node, other in _make_edits(expected, tables):
-                fault = make_perturbation(path, title, node, other)
-                found.setdefault(fault.edit[:2], fault)
-    return tuple(found.values())
+def _find_values(file: SyntaxFile, body: Node) -> Iterator[tuple[Node, str]]:
+    names, tables = find_assertion_names(file.root), ValueOrigins(file.root)
+    helpers = dict(_find_helpers(file.root, names))
+    for expected in _find_expected(body, names, helpers):
+        yield from _make_edits(expected, tables)
 
 
 def _find_expected(body: Node, names: AssertionNames, helpers: dict[str, set[int]]) -> Iterator[Node]:
@@ -103,3 +92,6 @@ def _make_other_value(node: Node) -> str:
         "object": f"{{ ...{text}, otherwise: 41975 }}",
     }
     return others.get(node.type, "")
+
+
+EXPECTATIONS = Expectations(SYNTAX, find_tests, _find_values)

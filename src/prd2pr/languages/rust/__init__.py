@@ -8,7 +8,7 @@ from __future__ import annotations
 from prd2pr.languages.base import Language
 from prd2pr.languages.rust.assertions import find_asserting_functions
 from prd2pr.languages.rust.declared_tests import read_tests
-from prd2pr.languages.rust.expectations import make_wrong_expectations
+from prd2pr.languages.rust.expectations import EXPECTATIONS
 from prd2pr.languages.rust.files import ENDINGS, is_test_file, name_module
 from prd2pr.languages.rust.functions import list_signatures
 from prd2pr.languages.rust.manifest import check_manifest, find_test_directories, make_release_edits
@@ -25,7 +25,7 @@ LANGUAGE = Language(
     check_source=SOURCE_RULES.check,
     list_signatures=list_signatures,
     make_knock_outs=FUNCTIONS.make_knock_outs,
-    make_wrong_expectations=make_wrong_expectations,
+    make_wrong_expectations=EXPECTATIONS.make_wrong,
     measure_source=FUNCTIONS.measure_source,
     normalize_program=FUNCTIONS.normalize_program,
     name_module=name_module,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.syntax.nodes import get_text
+from prd2pr.languages.syntax.nodes import get_field, get_text
 from prd2pr.languages.syntax.queries import Names, Syntax, ancestors
 
 if TYPE_CHECKING:
@@ -42,9 +42,19 @@ def _is_in_function_with(node: Node, words: Sequence[str], _: Names) -> bool:
     return around is not None and re.search(words[0], get_text(around)) is not None
 
 
+def _is_iterated(node: Node, _: Sequence[str], __: Names) -> bool:
+    """Return whether a loop iterates over the value that the node is in."""
+    inner = node
+    for parent in ancestors(node):
+        if parent.type == "for_expression" and get_field(parent, "value") == inner:
+            return True
+        inner = parent
+    return False
+
+
 SYNTAX = Syntax(
     "rust",
     lambda _: "rust",
     frozenset({"identifier", "type_identifier", "shorthand_field_identifier", "crate", "super"}),
-    {"in-function-with?": _is_in_function_with},
+    {"in-function-with?": _is_in_function_with, "iterated?": _is_iterated},
 )

@@ -65,3 +65,11 @@
 
 ; --- uses of names
 [(call_expression) (macro_invocation) (field_expression) (scoped_identifier)] @use @use.head
+
+; --- expected values in tests: variables, and the last cells of rows
+(let_declaration
+  pattern: (_) @wanted
+  value: [(integer_literal) (float_literal) (string_literal) (raw_string_literal) (char_literal) (boolean_literal)] @wanted.value)
+((tuple_expression
+  [(integer_literal) (float_literal) (string_literal) (raw_string_literal) (char_literal) (boolean_literal)] @cell .)
+  (#iterated? @cell))
