@@ -15,22 +15,17 @@ from prd2pr.languages.golang.subject import find_foreign_names, find_subject_nam
 from prd2pr.languages.syntax.nodes import (
     find_first_error,
     get_field,
-    get_last_line,
-    get_line,
     get_text,
     join_tokens,
     list_children,
-    read_comment_above,
 )
-from prd2pr.languages.syntax.queries import SyntaxFile
+from prd2pr.languages.syntax.queries import SyntaxFile, ancestors
 from prd2pr.languages.syntax.subject import list_subject_lines
-from prd2pr.languages.syntax.test_rules import TestFunction
-from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
+from prd2pr.languages.syntax.test_rules import HOLE, TestFunction, make_declared_test
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-HOLE = "…"
 _OUTPUT = re.compile(r"//\s*(unordered )?output:", re.IGNORECASE)
 
 
@@ -125,19 +120,8 @@ def rewrite_title(title: str) -> str:
 
 
 def _make_declared(path: str, test: GoTest, lines: list[str]) -> DeclaredTestCase:
-    top = test.node
-    while top.parent is not None and top.parent.parent is not None:
-        top = top.parent
-    return DeclaredTestCase(
-        id=make_test_id(path, test.titles),
-        line=get_line(test.node),
-        last=get_last_line(test.node),
-        body=join_tokens(test.body or test.node),
-        described="\n".join([read_comment_above(top, lines), " ".join(test.titles), get_text(test.node)]),
-        pattern=SEPARATOR.join(".*" if title == HOLE else re.escape(normalize_title(title)) for title in test.titles)
-        if HOLE in test.titles
-        else "",
-    )
+    top = [test.node, *ancestors(test.node)][-2]
+    return make_declared_test(path, test, join_tokens(test.body or test.node), lines, top)
 
 
 def _find_used_names(file: SyntaxFile, names: frozenset[str]) -> Iterator[str]:

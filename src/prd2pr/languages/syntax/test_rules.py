@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from prd2pr.domain.evidence import Fact
-from prd2pr.languages.base import TestContext
-from prd2pr.languages.syntax.nodes import get_line, get_text, list_children
+from prd2pr.languages.base import DeclaredTestCase, TestContext
+from prd2pr.languages.syntax.nodes import get_last_line, get_line, get_text, list_children, read_comment_above
 from prd2pr.languages.syntax.queries import Found, Names, Syntax, SyntaxFile, ancestors
-from prd2pr.languages.test_ids import make_test_id
+from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MakeFact = Callable[..., Fact]  # code, message, node
+HOLE = "…"  # a title that is known only at run time
 _BLOCKS = frozenset({"block", "statement_list", "statement_block"})
 _LEAVING = frozenset({"return_statement", "throw_statement", "return_expression"})
 
@@ -28,6 +30,19 @@ class TestFunction:
     node: Node
     body: Node | None
     titles: tuple[str, ...]
+
+
+def make_declared_test(path: str, test: TestFunction, program: str, lines: list[str], top: Node) -> DeclaredTestCase:
+    """Describe a test for evidence. `program` detects edits; the comment above `top` may name criteria."""
+    pieces = (".*" if title == HOLE else re.escape(normalize_title(title)) for title in test.titles)
+    return DeclaredTestCase(
+        id=make_test_id(path, test.titles),
+        line=get_line(test.node),
+        last=get_last_line(test.node),
+        body=program,
+        described="\n".join([read_comment_above(top, lines), " ".join(test.titles), get_text(test.node)]),
+        pattern=SEPARATOR.join(pieces) if HOLE in test.titles else "",
+    )
 
 
 Test = TypeVar("Test", bound=TestFunction)
