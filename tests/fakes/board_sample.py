@@ -14,10 +14,10 @@ from prd2pr.server.reader import RepoFilter
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.board.stories import build_story_view
 from prd2pr.views.models import StoryView
-from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.models import PlanningCost, SpendLimits
+from prd2pr.views.stories.facts import PrdFacts
+from prd2pr.views.stories.pages import build_story_view
 
 NOW = "2026-11-16T12:00:00Z"
 SONNET = "anthropic:claude-sonnet-5-5"

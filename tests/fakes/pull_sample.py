@@ -40,16 +40,15 @@ from prd2pr.domain.records import (
     TestFile,
 )
 from prd2pr.views.models import RefusedWriteView
-from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import (
     BranchChanges,
-    CommitFacts,
     ModelUsage,
     PlanningCost,
     PullRequestView,
     SpendLimits,
     assemble_pull_request_view,
 )
+from prd2pr.views.stories.facts import CommitFacts, PrdFacts
 
 RED_PATCH = """\
 diff --git a/.orch-state/prds/loyalty/status.json b/.orch-state/prds/loyalty/status.json

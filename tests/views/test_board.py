@@ -12,14 +12,14 @@ from fakes.pull_sample import sample
 from prd2pr.domain.records import CycleState, Phase, RefusedAttempt, RefusedWriteRecord
 from prd2pr.views.board import layout
 from prd2pr.views.board.breakers import build_circuit_views, group_circuits
-from prd2pr.views.board.cards import build_cards
 from prd2pr.views.board.costs import build_cost_view
 from prd2pr.views.board.metrics import sum_metrics
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_board_view, build_prd_board, build_run_views
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.board.stories import build_story_view
 from prd2pr.views.models import Column, NextStep, StoryView, split_task_key, task_key
+from prd2pr.views.stories.cards import build_cards
+from prd2pr.views.stories.pages import build_story_view
 
 
 def card_of(story: str, **changes: object):  # type: ignore[no-untyped-def]

@@ -9,9 +9,9 @@ import pytest
 from fakes.pull_sample import Branch, many, sample
 from prd2pr.domain.evidence import TestResult
 from prd2pr.reports.story_reader import build_story_account
-from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, select_shown_stories
-from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, sum_by_phase
+from prd2pr.views.stories.facts import PrdFacts
+from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, sum_by_phase
 
 LARGE = 450
 

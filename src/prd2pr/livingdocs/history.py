@@ -23,7 +23,7 @@ from prd2pr.domain.memory_records import (
 from prd2pr.domain.records import Backlog, Cycle, Phase, Prd, Step, Story
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.repository import Repository
-from prd2pr.views.pull_request.facts import StepKey
+from prd2pr.views.stories.facts import StepKey
 
 WORKED_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR)
 

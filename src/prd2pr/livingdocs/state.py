@@ -26,7 +26,7 @@ from prd2pr.state.git import Git, TreeEntry
 from prd2pr.state.layout import MEMORY, PRDS, STATE
 from prd2pr.state.store import BranchState
 from prd2pr.state.story_records import read_cycles
-from prd2pr.views.pull_request.facts import StepKey
+from prd2pr.views.stories.facts import StepKey
 
 D = TypeVar("D", bound=Document)
 

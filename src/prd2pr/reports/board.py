@@ -15,8 +15,8 @@ from prd2pr.state.journal import Journal
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.state.story_records import ProofReader, read_cycles, read_runs
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.pull_request.facts import PrdFacts, ProofSummary, StepKey
 from prd2pr.views.pull_request.models import SpendLimits
+from prd2pr.views.stories.facts import PrdFacts, ProofSummary, StepKey
 from prd2pr.workflow.breakers import current_circuits
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records

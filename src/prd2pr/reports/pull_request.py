@@ -28,12 +28,10 @@ from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.state.story_records import read_runs
 from prd2pr.views.models import RefusedWriteView
-from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
     BranchChanges,
     ChangedDoc,
-    CommitFacts,
     ModelUsage,
     PlanningCost,
     PullRequestView,
@@ -41,7 +39,8 @@ from prd2pr.views.pull_request.page import (
     assemble_pull_request_view,
     select_shown_stories,
 )
-from prd2pr.views.pull_request.story_totals import StoryAccount, sum_by_phase
+from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
+from prd2pr.views.stories.story_totals import StoryAccount, sum_by_phase
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records
 

@@ -11,9 +11,8 @@ from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import PRDS, STATE
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import ProofReader, read_cycles
-from prd2pr.views.pull_request.facts import PrdFacts, StepKey
-from prd2pr.views.pull_request.models import CommitFacts
-from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows
+from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
+from prd2pr.views.stories.trace import build_requirement_rows, iter_trace_rows
 
 SHORT_SHA = 7
 

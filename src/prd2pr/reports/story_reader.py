@@ -17,10 +17,9 @@ from prd2pr.state.line_cache import LineCache
 from prd2pr.state.store import BranchState
 from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row
-from prd2pr.views.pull_request.facts import ACCOUNTED_PROGRESS, PrdFacts, StepKey
-from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
-from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, step_cost
+from prd2pr.views.stories.facts import ACCOUNTED_PROGRESS, CommitFacts, PrdFacts, StepKey
+from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, step_cost
 
 BATCH_SIZE = 100  # stories whose records are in memory at a time
 NO_ACCOUNT = "-"  # a story that has to be read in full

@@ -25,8 +25,8 @@ from prd2pr.state.layout import ID, PrdLayout
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.board.stories import build_story_view
 from prd2pr.views.models import StoryView
+from prd2pr.views.stories.pages import build_story_view
 
 REMOTE_REFS = "refs/remotes/origin/"
 Boards = tuple[tuple[PrdBoard, ...], tuple[str, ...]]  # with problems

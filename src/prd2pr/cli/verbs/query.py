@@ -25,7 +25,7 @@ from prd2pr.memory.similarity import DEFAULT_LIMIT
 from prd2pr.prd.validation_messages import find_close_match
 from prd2pr.reports.query_scope import QueryScope, find_query_scope, find_trace_lines, load_prd_facts
 from prd2pr.state.git import Git
-from prd2pr.views.pull_request.facts import PrdFacts
+from prd2pr.views.stories.facts import PrdFacts
 
 MAX_ROWS = 1000
 DEFAULT_ROWS = 100

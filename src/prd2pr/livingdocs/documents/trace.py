@@ -10,9 +10,9 @@ from prd2pr.domain.records import Status
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.history import LivingFacts, PrdHistory, StoryHistory
 from prd2pr.views.models import RequirementRow, TracedTest, TraceRow
-from prd2pr.views.pull_request.facts import PrdFacts
 from prd2pr.views.pull_request.page import select_shown_stories
-from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
+from prd2pr.views.stories.facts import PrdFacts
+from prd2pr.views.stories.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
 
 
 class StepName(NamedTuple):

@@ -18,8 +18,8 @@ from prd2pr.views.board.changes import diff_boards
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.board.stories import build_story_view
 from prd2pr.views.models import StoryView
+from prd2pr.views.stories.pages import build_story_view
 
 INCOMPLETE_PREFIX = "without diffs: "  # before the digest of a page whose diffs are not read yet
 MAX_PROBLEM_LENGTH = 500

@@ -13,7 +13,7 @@ from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseM
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
 from prd2pr.views.models import BOARD_PHASES, ColumnCount, sum_column_counts
-from prd2pr.views.pull_request.facts import PROVEN, MutationTotals, PrdFacts
+from prd2pr.views.stories.facts import PROVEN, MutationTotals, PrdFacts
 
 
 def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> MetricsView:

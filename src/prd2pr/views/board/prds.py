@@ -8,15 +8,15 @@ from datetime import datetime
 from prd2pr.domain.moderation import describe_alarms, find_alarms
 from prd2pr.domain.records import RunRecord, find_last_model
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
-from prd2pr.views.board.cards import build_cards, count_columns
 from prd2pr.views.board.metrics import compute_prd_metrics
 from prd2pr.views.board.models import BoardView, PrdBoard
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import compute_burndown, format_burndown
 from prd2pr.views.models import MAX_TITLE, ColumnCount, PrdView, ProjectView, RunView
-from prd2pr.views.pull_request.facts import PROVEN
 from prd2pr.views.pull_request.page import build_figures
-from prd2pr.views.pull_request.trace import build_requirement_rows
+from prd2pr.views.stories.cards import build_cards, count_columns
+from prd2pr.views.stories.facts import PROVEN
+from prd2pr.views.stories.trace import build_requirement_rows
 
 
 def build_prd_board(source: PrdSource) -> PrdBoard:

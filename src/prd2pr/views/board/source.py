@@ -11,10 +11,10 @@ from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_ordered_story
 from prd2pr.domain.records import RunRecord, Sprint
 from prd2pr.views.pull_request.commits import build_commit_rows
-from prd2pr.views.pull_request.facts import PrdFacts
-from prd2pr.views.pull_request.models import NO_LIMITS, CommitFacts, PlanningCost, SpendLimits
+from prd2pr.views.pull_request.models import NO_LIMITS, PlanningCost, SpendLimits
 from prd2pr.views.pull_request.page import NO_PLANNING
 from prd2pr.views.pull_request.state import BranchSummary
+from prd2pr.views.stories.facts import CommitFacts, PrdFacts
 
 
 @dataclass(frozen=True)

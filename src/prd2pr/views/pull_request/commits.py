@@ -7,8 +7,8 @@ from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Step
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.verification.commit_check import BASE_HOLDS, JOINED
 from prd2pr.views.models import Tone, html_anchor
-from prd2pr.views.pull_request.facts import PrdFacts, StepKey
-from prd2pr.views.pull_request.models import CommitFacts, CommitRow
+from prd2pr.views.pull_request.models import CommitRow
+from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
 
 
 def build_commit_rows(facts: PrdFacts, unclaimed_commits: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:

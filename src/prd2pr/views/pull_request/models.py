@@ -25,18 +25,6 @@ from prd2pr.views.models import (
 # --- input ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFacts:
-    sha: str
-    subject: str
-    at: str = ""
-    patch: str = ""
-    files: tuple[str, ...] = ()
-    proved_with: str = ""  # the step whose gate checked it together with its own commit: calc-1/2
-    base_merge: bool = False  # an unmodified merge of the base with which the suite passes
-    join: bool = False  # merges a story's branch without other changes
-
-
 @dataclass(frozen=True)
 class SpendLimits:
     """Limits of the whole PRD; None: no limit."""

@@ -24,11 +24,13 @@ from prd2pr.domain.wording import (
     inflect_noun,
 )
 from prd2pr.views.blocked_story import build_blocked_view
-from prd2pr.views.board.cards import build_card, format_planned_failures
-from prd2pr.views.board.stories import build_refusal_views, build_story_view, sanitize_refused_write
 from prd2pr.views.models import BOARD_PHASES, MAX_TITLE, Figure, NextStep, RefusedWriteView
 from prd2pr.views.pull_request.commits import build_commit_rows
-from prd2pr.views.pull_request.facts import (
+from prd2pr.views.pull_request.models import NO_LIMITS, ChangedDoc, CostRow, PlanningCost, PullRequestView, SpendLimits
+from prd2pr.views.pull_request.next_step import verify_command
+from prd2pr.views.pull_request.state import BranchSummary
+from prd2pr.views.stories.cards import build_card, format_planned_failures
+from prd2pr.views.stories.facts import (
     ABORTED,
     ALREADY_BUILT,
     PROVEN,
@@ -36,26 +38,16 @@ from prd2pr.views.pull_request.facts import (
     SKIPPED,
     UNTESTED,
     WAITING,
+    CommitFacts,
     PrdFacts,
 )
-from prd2pr.views.pull_request.models import (
-    NO_LIMITS,
-    ChangedDoc,
-    CommitFacts,
-    CostRow,
-    PlanningCost,
-    PullRequestView,
-    SpendLimits,
-)
-from prd2pr.views.pull_request.next_step import verify_command
-from prd2pr.views.pull_request.state import BranchSummary
-from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount
-from prd2pr.views.pull_request.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
+from prd2pr.views.stories.pages import build_refusal_views, build_story_view, sanitize_refused_write
+from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount
+from prd2pr.views.stories.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
 
 __all__ = [
     "BranchChanges",
     "ChangedDoc",
-    "CommitFacts",
     "ModelUsage",
     "NextStep",
     "PlanningCost",

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, PhaseAction
 from prd2pr.views.models import SETTLED_TONES, NextStep, Tone
-from prd2pr.views.pull_request.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdFacts
 from prd2pr.views.pull_request.next_step import (
     build_next_step,
     suggest_merge,
     suggest_review_of_changes,
     suggest_verification,
 )
+from prd2pr.views.stories.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdFacts
 
 
 @dataclass(frozen=True)

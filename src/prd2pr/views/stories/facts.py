@@ -20,8 +20,7 @@ from prd2pr.domain.wording import escape_invisible
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.views.models import Tone, TracedTest
 from prd2pr.views.mutation_text import format_mutation_score
-from prd2pr.views.pull_request.models import CommitFacts
-from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
+from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
 
 StepKey = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
 
@@ -49,6 +48,18 @@ ACCOUNTED_PROGRESS = {
     each.word: each for each in (PROVEN, UNTESTED, ALREADY_BUILT, SKIPPED)
 }  # proved, or in no need of proof
 SETTLED_PROGRESS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    sha: str
+    subject: str
+    at: str = ""
+    patch: str = ""
+    files: tuple[str, ...] = ()
+    proved_with: str = ""  # the step whose gate checked it together with its own commit: calc-1/2
+    base_merge: bool = False  # an unmodified merge of the base with which the suite passes
+    join: bool = False  # merges a story's branch without other changes
 
 
 @dataclass(frozen=True)

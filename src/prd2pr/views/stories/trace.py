@@ -8,7 +8,7 @@ from prd2pr.domain.evidence import Coverage
 from prd2pr.domain.records import Criterion, Requirement, Step, Story
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.views.models import RequirementRow, Tone, TracedTest, TraceRow, html_anchor
-from prd2pr.views.pull_request.facts import (
+from prd2pr.views.stories.facts import (
     ABORTED,
     ALREADY_BUILT,
     PROVEN,

@@ -7,11 +7,11 @@ import base64
 from prd2pr.domain.records import Cycle, Phase, RefusedWriteRecord, Requirement, Story
 from prd2pr.domain.remarks import collect_remarks
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
-from prd2pr.views.board.cards import build_card
 from prd2pr.views.models import MAX_TITLE, PageView, RefusalView, RefusedWriteView, StoryCard, StoryView, html_anchor
-from prd2pr.views.pull_request.facts import PrdFacts
-from prd2pr.views.pull_request.steps import build_step_view
-from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_row, find_covering_ids
+from prd2pr.views.stories.cards import build_card
+from prd2pr.views.stories.facts import PrdFacts
+from prd2pr.views.stories.steps import build_step_view
+from prd2pr.views.stories.trace import build_requirement_rows, build_trace_row, find_covering_ids
 
 MAX_TEXT = 2000
 

@@ -21,7 +21,6 @@ from prd2pr.domain.wording import (
     format_token_count,
 )
 from prd2pr.languages.python.hidden_examples import describe_hidden_examples
-from prd2pr.views.board.cards import is_unchanged
 from prd2pr.views.diff import parse_patch
 from prd2pr.views.models import FaultLabel, FaultView, FindingView, StepView, TestRunView, TestView, Tone, html_anchor
 from prd2pr.views.mutation_text import (
@@ -30,7 +29,8 @@ from prd2pr.views.mutation_text import (
     format_mutation_summary,
     format_replay_summary,
 )
-from prd2pr.views.pull_request.facts import PrdFacts
+from prd2pr.views.stories.cards import is_unchanged
+from prd2pr.views.stories.facts import PrdFacts
 
 FAILURE_REASONS: dict[FailureKind, str] = {
     FailureKind.ASSERTION: "assertion",

@@ -20,6 +20,7 @@ from prd2pr.domain.records import (
     Story,
 )
 from prd2pr.domain.wording import clean_line, clip, count, format_ordinal
+from prd2pr.state.story_records import share_field_sets
 from prd2pr.views.models import (
     BOARD_PHASES,
     NOT_MEASURED,
@@ -30,7 +31,7 @@ from prd2pr.views.models import (
     html_anchor,
     sum_column_counts,
 )
-from prd2pr.views.pull_request.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, WAITING, PrdFacts, StoryProgress
+from prd2pr.views.stories.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, WAITING, PrdFacts, StoryProgress
 
 SKIPPED_BY = {Phase.DESIGN: DESIGN_SKIPPED, Phase.REFACTOR: REFACTORING_SKIPPED}
 REFACTOR_NOTES = {
@@ -42,7 +43,10 @@ STATES_AFTER_GREEN = (CycleState.REFACTOR, CycleState.COMMIT)
 
 
 def build_cards(facts: PrdFacts) -> tuple[StoryCard, ...]:
-    return tuple(build_card(facts, story) for story in facts.backlog.stories)
+    cards, known = tuple(build_card(facts, story) for story in facts.backlog.stories), dict[frozenset[str], set[str]]()
+    for card in cards:
+        share_field_sets(card, known)
+    return cards
 
 
 def build_card(facts: PrdFacts, story: Story) -> StoryCard:
