@@ -18,9 +18,9 @@ from prd2pr.domain.records import (
     Spend,
     Step,
     Story,
+    share_field_sets,
 )
 from prd2pr.domain.wording import clean_line, clip, count, format_ordinal
-from prd2pr.state.story_records import share_field_sets
 from prd2pr.views.models import (
     BOARD_PHASES,
     NOT_MEASURED,
