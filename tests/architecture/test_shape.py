@@ -50,6 +50,7 @@ STANDALONE: dict[str, str] = {
     "github/commands/undo.py": "one module per command family",
     "github/local_commands.py": "executing commands is not part of the command line",
     "languages/golang/canary.py": "the same role as in the sibling languages",
+    "languages/golang/failures.py": "the same role as in the sibling languages",
     "languages/golang/manifest.py": "the same role as in the sibling languages",
     "languages/javascript/manifest.py": "the same role as in the sibling languages",
     "languages/javascript/source_rules.py": "the same role as in the sibling languages",
