@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from prd2pr import __version__
-from prd2pr.domain.evidence import Comparison, LockedFile, RunReport
+from prd2pr.domain.evidence import Comparison, Evidence, LockedFile, RunReport
 from prd2pr.domain.paths import CONVENTIONS, PathRules
 from prd2pr.domain.records import Phase
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
-from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids
+from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, map_moved_id, summarize_run
 from prd2pr.errors import CannotJudge
 from prd2pr.languages.test_runner import RunRequest, TestRunner
 from prd2pr.state.git import Git
@@ -147,3 +147,36 @@ def is_passing(tests: tuple[str, ...], head: RunReport) -> bool:
 def is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
     """Whether these tests pass and nothing that passed before fails now."""
     return is_passing(tests, head) and not compare_base_with_head(base, head).regressed
+
+
+def gather_integrated(
+    case: GatherCase,
+    fields: Mapping[str, Any],
+    find_directories: Callable[[Iterable[tuple[str, str]]], set[str]],
+    *,
+    followed_by: tuple[int, ...] | None = None,
+) -> Evidence:
+    """Gather the evidence that a story's tests were moved to their place and everything still passes.
+
+    `find_directories`: of canaries, from the tests' ids before and after the move.
+    """
+    pair, base = case.pair, case.base_report
+    moved = pair.find_moved_tests()
+    inside = tuple(result.id for result in base.results if result.id.partition("::")[0] in moved)
+    claimed = case.story.red_tests if case.story else inside
+    there = [map_moved_id(test, moved) for test in claimed]
+    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
+    locked = pair.list_locked_files(expected, lambda path: path in moved.values())
+    directories = find_directories(zip(claimed, there, strict=True))
+    head = case.head_report(directories, list_restored_blobs(locked), followed_by=followed_by)
+    tests = expand_test_ids(there, head)
+    return Evidence(
+        **fields,
+        locked=locked,
+        story_tests=tests,
+        comparison=compare_base_with_head(base, head, moved),
+        base_run=summarize_run(base, expand_test_ids(claimed, base)),
+        head_run=summarize_run(head, tests),
+        living_docs=dict(case.docs.blobs),
+        docs_made_by=case.docs.made_by,
+    )

@@ -22,7 +22,6 @@ from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.test_runs import (
     compare_base_with_head,
     expand_test_ids,
-    map_moved_id,
     strip_test_parameters,
     summarize_run,
 )
@@ -36,6 +35,7 @@ from prd2pr.verification.codebase import LOCKED_KINDS, Codebase
 from prd2pr.verification.gather.context import (
     GatherCase,
     find_parent_directories,
+    gather_integrated,
     is_green,
     is_passing,
     list_restored_blobs,
@@ -416,27 +416,10 @@ def _measure_improvement(step: LanguageStep, changed: set[str]) -> dict[str, Any
 
 
 def _gather_integrated(case: GatherCase) -> Evidence:
-    step, base, pair = LanguageStep(case), case.base_report, case.pair
-    moved = pair.find_moved_tests()
-    inside = [result.id for result in base.results if result.id.partition("::")[0] in moved]
-    claimed = case.story.red_tests if case.story else tuple(inside)
-    there = [map_moved_id(test, moved) for test in claimed]
-    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
-    locked = pair.list_locked_files(expected, lambda path: path in moved.values())
-    head = case.head_report(
-        find_parent_directories(test.partition("::")[0] for test in there), list_restored_blobs(locked)
-    )
-    tests = expand_test_ids(there, head)
-    return Evidence(
-        **step.build_common_fields(),
-        locked=locked,
-        story_tests=tests,
-        comparison=compare_base_with_head(base, head, moved),
-        base_run=summarize_run(base, expand_test_ids(claimed, base)),
-        head_run=summarize_run(head, tests),
-        living_docs=dict(case.docs.blobs),
-        docs_made_by=case.docs.made_by,
-    )
+    def find_directories(tests: Iterable[tuple[str, str]]) -> set[str]:
+        return find_parent_directories(now.partition("::")[0] for _, now in tests)
+
+    return gather_integrated(case, LanguageStep(case).build_common_fields(), find_directories)
 
 
 OTHER_GATHERERS: dict[Phase, Callable[[GatherCase], Evidence]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from prd2pr.domain.evidence import Evidence, Fact, PathKind, RunReport
@@ -14,7 +15,6 @@ from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.test_runs import (
     compare_base_with_head,
     expand_test_ids,
-    map_moved_id,
     strip_test_parameters,
     summarize_run,
 )
@@ -46,6 +46,7 @@ from prd2pr.verification.codebase import LOCKED_KINDS, Codebase, TreePair, load_
 from prd2pr.verification.gather.context import (
     GatherCase,
     find_parent_directories,
+    gather_integrated,
     is_green,
     is_passing,
     list_restored_blobs,
@@ -279,26 +280,9 @@ def _measure_improvement(pair: TreePair) -> dict[str, Any]:
 
 
 def _gather_integrated(case: GatherCase) -> Evidence:
-    pair, base = case.pair, case.base_report
-    moved = pair.find_moved_tests()
-    claimed = case.story.red_tests if case.story else _list_tests_in(base, moved)
-    there = [map_moved_id(test, moved) for test in claimed]
-    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
-    locked = pair.list_locked_files(expected, lambda path: path in moved.values())
-    directories = _find_canary_directories(pair, zip(claimed, there, strict=True))
     # No prewarmed process is needed next: the next story starts with its design.
-    head = case.head_report(directories, list_restored_blobs(locked), followed_by=())
-    tests = expand_test_ids(there, head)
-    return Evidence(
-        **case.build_common_fields(),
-        locked=locked,
-        story_tests=tests,
-        comparison=compare_base_with_head(base, head, moved),
-        base_run=summarize_run(base, expand_test_ids(claimed, base)),
-        head_run=summarize_run(head, tests),
-        living_docs=dict(case.docs.blobs),
-        docs_made_by=case.docs.made_by,
-    )
+    directories = partial(_find_canary_directories, case.pair)
+    return gather_integrated(case, case.build_common_fields(), directories, followed_by=())
 
 
 def _find_canary_directories(pair: TreePair, tests: Iterable[tuple[str, str]]) -> set[str]:
@@ -306,11 +290,6 @@ def _find_canary_directories(pair: TreePair, tests: Iterable[tuple[str, str]]) -
     project = read_pytest_project(pair.head)
     kept = [new for old, new in tests if is_run_by_default(project, new) or not is_run_by_default(project, old)]
     return find_parent_directories(test.partition("::")[0] for test in kept)
-
-
-def _list_tests_in(report: RunReport, files: Iterable[str]) -> tuple[str, ...]:
-    wanted = set(files)
-    return tuple(result.id for result in report.results if result.id.partition("::")[0] in wanted)
 
 
 PYTHON_GATHERERS: dict[Phase, Callable[[GatherCase], Evidence]] = {
