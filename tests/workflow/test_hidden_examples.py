@@ -11,7 +11,10 @@ import pytest
 
 from branch_work import forge, push
 from fakes.messages_api import MessagesApi
+from prd2pr.domain.evidence import Finding
 from prd2pr.github.commands.undo import undo_phase
+from prd2pr.workflow.phases.attempts import list_named_tests, summarize_errors
+from prd2pr.workflow.phases.story_roles import strip_hidden_examples
 from world import GREEN_ADD, RED_ADD, Blocks, World, script, submit, use, write
 from world_session import make_request, session_of
 
@@ -138,6 +141,17 @@ def test_hidden_example_is_judged_like_the_others(world: World) -> None:
     (refused,) = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))["refused"]
     assert "RED212" in refused["codes"]
     assert not any(word in json.dumps(refused) for word in WORDS[:-1])
+
+
+@pytest.mark.parametrize("path", [HELD, "web/tests/tdd/calc-1/add_held_out.test.ts", "tests/tdd/calc-1/b_held_out.rs"])
+def test_records_and_patches_do_not_reveal_hidden_examples(path: str) -> None:
+    hidden = Finding(code="RED401", severity="error", message="no assertion", path=path, test=f"{path}::test_it")
+    shown = hidden.model_copy(update={"path": SHOWN, "test": f"{SHOWN}::test_it"})
+    assert list_named_tests([hidden, shown]) == (shown.test,)
+    assert summarize_errors([shown]) == "test_it: no assertion"
+    assert "test_it" not in summarize_errors([hidden]) and "RED401" in summarize_errors([hidden])
+    patch = "".join(f"diff --git a/{each} b/{each}\n+x\n" for each in (path, SHOWN))
+    assert strip_hidden_examples(patch) == f"diff --git a/{SHOWN} b/{SHOWN}\n+x\n"
 
 
 @pytest.mark.slow

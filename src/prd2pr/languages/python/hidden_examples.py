@@ -26,10 +26,13 @@ HIDDEN_EXAMPLE_PATTERNS = (
 
 def is_hidden_example(path: str, story: str) -> bool:
     """Whether the file name marks the test as a hidden example of the story."""
+    return bool(get_story_test_root(path, story)) and has_hidden_example_name(path)
+
+
+def has_hidden_example_name(path: str) -> bool:
+    """Whether the file would be a hidden example if it were among the tests of a story."""
     name = path.rpartition("/")[2]
-    return bool(get_story_test_root(path, story)) and any(
-        fnmatchcase(name, pattern) for pattern in HIDDEN_EXAMPLE_PATTERNS
-    )
+    return any(fnmatchcase(name, pattern) for pattern in HIDDEN_EXAMPLE_PATTERNS)
 
 
 def get_hidden_example_path(file: HiddenExampleFile, story: str, root: str) -> str:

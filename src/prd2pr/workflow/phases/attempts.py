@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 
 from prd2pr.agents.findings_text import format_failures
 from prd2pr.agents.outputs.story_roles import WorkReport
@@ -17,7 +16,7 @@ from prd2pr.domain.paths import classify_path
 from prd2pr.domain.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
 from prd2pr.domain.wording import limit_lines
 from prd2pr.domain.write_policy import WritePolicy, build_write_policy
-from prd2pr.languages.python.hidden_examples import HIDDEN_EXAMPLE_PATTERNS as HELD_OUT_NAMES
+from prd2pr.languages.python.hidden_examples import has_hidden_example_name
 from prd2pr.planning.decisions.spending import list_unfinished_attempts
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.roles.role_runner import Assignment
@@ -213,7 +212,7 @@ def summarize_errors(errors: Sequence[Finding]) -> str:
     if not errors:
         return ""
     first, more = errors[0], len(errors) - 1
-    if fnmatchcase(first.path, f"*/{HELD_OUT_NAMES}"):  # the next example may be almost the same
+    if has_hidden_example_name(first.path):  # the next example may be almost the same
         first = first.model_copy(update={"message": f"{first.code} in a hidden example", "test": ""})
     about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
     return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
@@ -222,7 +221,7 @@ def summarize_errors(errors: Sequence[Finding]) -> str:
 def list_named_tests(errors: Sequence[Finding]) -> tuple[str, ...]:
     """Return the tests that findings name, without hidden examples: the next author may read this."""
     tests = (each.test for each in errors if each.test)
-    visible = (test for test in tests if not fnmatchcase(test.partition("::")[0], f"*/{HELD_OUT_NAMES}"))
+    visible = (test for test in tests if not has_hidden_example_name(test.partition("::")[0]))
     return tuple(dict.fromkeys(visible))[:MAX_TESTS]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from prd2pr.agents.context import trim
 from prd2pr.agents.findings_text import format_findings
@@ -23,7 +22,7 @@ from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.wording import clean_line, count, limit_lines
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused
-from prd2pr.languages.python.hidden_examples import HIDDEN_EXAMPLE_PATTERNS as HELD_OUT_NAMES
+from prd2pr.languages.python.hidden_examples import has_hidden_example_name
 from prd2pr.memory.commit import read_memory_records
 from prd2pr.memory.prompt_text import render_patterns
 from prd2pr.workflow.phases.attempts import Position, Stuck, make_story_assignment
@@ -85,7 +84,7 @@ def attempt_texts(attempt: EarlierAttempt) -> dict[str, str]:
 def strip_hidden_examples(patch: str) -> str:
     """Remove hidden examples from a patch: the answer is kept, and programmers may see it later."""
     files = re.split(r"(?m)^(?=diff --git )", patch)
-    return "".join(each for each in files if not fnmatchcase(each.partition("\n")[0], f"*/{HELD_OUT_NAMES}"))
+    return "".join(each for each in files if not has_hidden_example_name(each.partition("\n")[0]))
 
 
 # --- before integration -----------------------------------------------------------------------------------------------
