@@ -1,6 +1,6 @@
 """A client for the server's API, blocking and asynchronous. It needs httpx and pydantic.
 
-May import `views.models`, the models that the server answers with, and the records these are made of.
+May import `views` and `domain`: only the view model, with which the server answers, and the records it is made of.
 
 with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
     for task in client.tasks(column="BLOCKED"):

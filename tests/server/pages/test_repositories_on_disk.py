@@ -53,7 +53,7 @@ def test_a_story_has_its_own_diffs_only(place: Path) -> None:
         assert story is not None
         red = next(step for step in story.steps if step.phase == "red")
         assert [(file.path, file.added) for file in red.diff] == [("src/shop/loyalty-2.py", 1)]
-        assert len(red.sha) == 40
+        assert len(red.commit) == 40
 
 
 def test_a_missing_item_is_none(place: Path) -> None:

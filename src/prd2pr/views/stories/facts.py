@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from sys import intern
 from typing import cast
 
-from prd2pr.domain.cached_copy import copy_cached_properties
 from prd2pr.domain.evidence import Proof, RunSummary
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
@@ -161,7 +160,9 @@ class PrdFacts:
         _ = self.progress_by_story, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
         _ = self.planned_at, self.roles_by_story
         over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
-        return copy_cached_properties(self, replace(self, commits=over, files=files))
+        copy, own = replace(self, commits=over, files=files), {each.name for each in fields(self)}
+        vars(copy).update({name: value for name, value in vars(self).items() if name not in own})
+        return copy
 
     @cached_property
     def parts(self) -> dict[str, set[str]]:
