@@ -94,9 +94,11 @@ def find_planted(tests: Path) -> list[str]:
 def list_source_texts(shape: Shape) -> Iterator[str]:
     """Yield the strings of the source, without docstrings; values in an f-string are left out."""
     for module in shape.modules:
-        docstrings = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
-        for node in module.nodes:
-            if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in docstrings:
+        docstrings: set[ast.expr] = set()
+        for node in module.nodes:  # a statement comes before its parts
+            if isinstance(node, ast.Expr):
+                docstrings.add(node.value)
+            elif isinstance(node, (ast.Constant, ast.JoinedStr)) and node not in docstrings:
                 yield read_text(node)
 
 
