@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 
 from prd2pr.domain.records import Phase
 from prd2pr.state.commit_message import StepRef, read_step
@@ -80,7 +81,7 @@ def _read_cache(place: Path) -> tuple[BranchCommit, ...]:
 def _parse_fields(fields: list[str]) -> BranchCommit:
     sha, at, single, joining, prd, story, n, phase, rest = fields
     evidence, _, subject = rest.partition(" ")
-    named = StepRef(prd, story, int(n), Phase(phase), evidence) if prd else None
+    named = StepRef(intern(prd), intern(story), int(n), Phase(phase), evidence) if prd else None
     return BranchCommit(sha, at, subject, single == "1", named, joining)
 
 

@@ -28,58 +28,63 @@ class StoryRecords:
 
 def read_full_records(state: BranchState, names: Iterable[str]) -> StoryRecords:
     cycles = read_cycles(state, names)
-    there = list_proof_blobs(state, cycles)
-    return StoryRecords(cycles, _decode_blobs(state, Proof, {path: (key, blob) for key, (path, blob) in there.items()}))
+    return StoryRecords(cycles, _read_proofs(state, cycles, list_proof_blobs(state, cycles)))
 
 
-def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[ProofKey, tuple[str, str]]:
-    """Return path and blob of each proof: among ten thousand files, git reads a blob faster than it finds a path."""
-    git, paths = state.store.git, state.paths
-    trees = git.names(state.commit, paths.evidence_root)
+def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[ProofKey, str]:
+    """Return the blob of each proof: among ten thousand files, git reads a blob faster than it finds a path."""
+    git = state.store.git
+    trees = git.names(state.commit, state.paths.evidence_root)
     with_evidence = [name for name in cycles if name in trees]
     listed = dict(zip(with_evidence, git.list_names_in(trees[name] for name in with_evidence), strict=True))
     return {
-        (name, step.n): (paths.evidence(name, step.n, step.phase), blob)
+        (name, step.n): blob
         for name, files in listed.items()
         for step in cycles[name].steps
         if (blob := files.get(f"{step.n}-{step.phase.value}.json"))
     }
 
 
+def _read_proofs(
+    state: BranchState, cycles: Mapping[str, Cycle], blobs: Mapping[ProofKey, str]
+) -> dict[ProofKey, Proof]:
+    phases = {(story, step.n): step.phase for story in {key[0] for key in blobs} for step in cycles[story].steps}
+    wanted = {state.paths.evidence(*key, phases[key]): (key, blob) for key, blob in blobs.items()}
+    return _decode_blobs(state, Proof, wanted)
+
+
 class ProofReader(Mapping[ProofKey, Proof]):
     """The proofs of all stories, of which only those of the stories used last are in memory."""
 
     def __init__(self, state: BranchState, cycles: Mapping[str, Cycle]) -> None:
-        self._state = state
-        self._files = list_proof_blobs(state, cycles)
-        self._keys_by_story: dict[str, list[ProofKey]] = {}
-        for key in self._files:
-            self._keys_by_story.setdefault(key[0], []).append(key)
+        self._state, self._cycles = state, cycles
+        self._blobs = list_proof_blobs(state, cycles)
         self._cache: OrderedDict[str, dict[ProofKey, Proof]] = OrderedDict()
 
     def __getitem__(self, key: ProofKey) -> Proof:
-        if key not in self._files:
+        if key not in self._blobs:
             raise KeyError(key)
         story = key[0]
         if story not in self._cache:
-            wanted = {path: (each, blob) for each in self._keys_by_story[story] for path, blob in (self._files[each],)}
-            self._cache[story] = _decode_blobs(self._state, Proof, wanted)
+            keys = ((story, step.n) for step in self._cycles[story].steps)
+            own = {each: self._blobs[each] for each in keys if each in self._blobs}
+            self._cache[story] = _read_proofs(self._state, self._cycles, own)
             while len(self._cache) > MAX_STORIES_IN_MEMORY:
                 self._cache.popitem(last=False)
         return self._cache[story][key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._files
+        return key in self._blobs
 
     def __iter__(self) -> Iterator[ProofKey]:
-        return iter(self._files)
+        return iter(self._blobs)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._blobs)
 
     def get_blob(self, key: ProofKey) -> str:
         """Return the blob of a proof; empty if there is none."""
-        return self._files[key][1] if key in self._files else ""
+        return self._blobs.get(key, "")
 
 
 def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:

@@ -191,7 +191,7 @@ class StepView(StepProof):
 # --- stories ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     text: str = ""
     detail: str = ""
