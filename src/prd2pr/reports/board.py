@@ -8,6 +8,7 @@ from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.paths import CONVENTIONS, PathRules
+from prd2pr.domain.records import share_field_sets
 from prd2pr.reports.pull_request import add_patches, compute_planning_cost, read_screenshots, read_step_commits
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.state.git import Git
@@ -46,6 +47,7 @@ class BoardReader:
         if state.prd is None:
             return None
         base = find_branch_start(self.git, state.commit).commit
+        share_field_sets(state.backlog, {})
         cycles = read_cycles(state, state.cycle_ids)
         proofs = ProofReader(state, cycles)
         commits, unclaimed_commits = read_step_commits(self.git, base, state.commit, prd)
