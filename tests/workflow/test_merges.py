@@ -395,7 +395,6 @@ def test_halt_on_the_prd_branch_stops_parallel_stories(joined: Joined) -> None:
     told = json.loads(git.read(joined.head, status) or b"")
     halted = git.edit_tree(git.tree(joined.head), {status: json.dumps({**told, "halted": True}).encode()})
     git.set_branch("prd2pr/calc", git.commit(halted, [joined.head], "x"))
-    session = replace(joined.session, store=replace(joined.session.store, _loaded={}))
-    worked = work_on_story(session, "calc-3")
+    worked = work_on_story(joined.session, "calc-3")
     git.set_branch("prd2pr/calc", joined.head)
     assert (worked.ready, worked.stop.outcome, worked.stop.next) == (False, "paused", "/tdd resume")
