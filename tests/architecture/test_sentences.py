@@ -12,8 +12,6 @@ from typing import NamedTuple
 import pytest
 from shape import Shape, read_shape
 
-pytestmark = pytest.mark.xdist_group("architecture")  # they share one reading of the source
-
 ROOT = Path(__file__).parents[2]
 RUN = 4  # words in a row by which a sentence is recognized
 WORD = re.compile(r"[a-z][a-z'-]*")

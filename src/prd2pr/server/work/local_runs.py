@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 # Runs with these outcomes are retried; a run that needs a person is finished.
 RETRIED_OUTCOMES = frozenset({"error"})
-# The child dies with the server, so that whoever continues the batch is alone.
+# The child dies with the server, so that only the server that continues the batch works on it.
 CHILD_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
