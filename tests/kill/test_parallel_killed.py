@@ -10,10 +10,13 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from kill.parallel_battery import children, command, read_end_state, wait_for_orphans
 from parallel_world import start_parallel_world
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_a_killed_run_continues(tmp_path: Path) -> None:
     world = start_parallel_world(tmp_path / "killed", 2, cold=True)
     run = subprocess.Popen(

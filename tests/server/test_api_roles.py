@@ -80,7 +80,7 @@ MATRIX = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     place = tmp_path_factory.mktemp("roles")
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""

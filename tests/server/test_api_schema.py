@@ -13,7 +13,7 @@ from state_repo import OPEN, StateRepo, run
 from prd2pr.server.api.routes import ROUTES
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     place = tmp_path_factory.mktemp("described")
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""

@@ -162,7 +162,7 @@ def make_settings(url: str, **more: object) -> ServerSettings:
     return ServerSettings(database=url, **(given | more))
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def opened(request, tmp_path_factory) -> Iterator[Stage]:
     place = tmp_path_factory.mktemp("engine")
     url = f"sqlite:///{place}/s.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")

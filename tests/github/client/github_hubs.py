@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fakes.github import FakeGitHub, serve, transport
+from fakes.github.bare import Bare
 from prd2pr.domain.forge import Actor
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GITHUB_ACTIONS, GitHubHub
@@ -71,12 +76,22 @@ def world(directory: Path) -> World:
         REPOSITORY, {"ada": "admin", "max": "maintain", "wendy": "write", "tria": "triage", "rea": "read"}
     )
     made = World(fake)
-    who = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
-    blob = made.bare.write_blob(b"one\n")
-    tree = made.bare.write_tree(None, [("a.txt", "100644", blob)])
-    first = made.bare.write_commit(tree, [], "First\n", who, who)
-    made.bare.git("update-ref", "refs/heads/main", first)
-    tree = made.bare.write_tree(tree, [("b.txt", "100644", blob)])
-    second = made.bare.write_commit(tree, [first], "Second\n", who, who)
-    made.bare.git("update-ref", f"refs/heads/{BRANCH}", second)
+    made.bare.git("fetch", "-q", str(_commits().path), "+refs/heads/*:refs/heads/*")
     return made
+
+
+@functools.cache
+def _commits() -> Bare:
+    """The branches that every world has, made once per process."""
+    directory = Path(tempfile.mkdtemp(prefix="prd2pr-commits-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    bare = Bare.create(directory / "calc.git")
+    who = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
+    blob = bare.write_blob(b"one\n")
+    tree = bare.write_tree(None, [("a.txt", "100644", blob)])
+    first = bare.write_commit(tree, [], "First\n", who, who)
+    bare.git("update-ref", "refs/heads/main", first)
+    tree = bare.write_tree(tree, [("b.txt", "100644", blob)])
+    second = bare.write_commit(tree, [first], "Second\n", who, who)
+    bare.git("update-ref", f"refs/heads/{BRANCH}", second)
+    return bare

@@ -247,7 +247,23 @@ SUBVERTED: dict[str, Files] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SUBVERTED)
+# In `make test-all`: other forms of an attack that is tried in `make test`.
+FURTHER_FORMS = (
+    "conftest rewrites reports, outermost",
+    "conftest rewrites only the real test, early",
+    "conftest drops tests later",
+    "addopts selects",
+    "subject exits with status 1",
+    "subject exits at exit",
+    "subject leaves pytest with status 1",
+    "subject rewrites the tests and puts them back",
+    "subject replaces a helper where a test calls it",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in FURTHER_FORMS else []) for name in SUBVERTED]
+)
 def test_a_subverted_run_is_not_honest(name: str) -> None:
     report = run_files({**WRONG, **SUBVERTED[name]})
     assert report.problems, report
@@ -314,7 +330,7 @@ def test_a_helper_may_have_the_name_of_a_module_of_the_project() -> None:
         ("def add(a, b):\n    raise KeyboardInterrupt\n", FailureKind.EXIT, "call"),
         ("import sys\ndef add(a, b):\n    sys.exit(1)\n", FailureKind.EXIT, "call"),
         ("import time\ndef add(a, b):\n    time.sleep(60)\n", FailureKind.TIMEOUT, "call"),
-        ("import time\ntime.sleep(60)\n", FailureKind.TIMEOUT, "collect"),
+        pytest.param("import time\ntime.sleep(60)\n", FailureKind.TIMEOUT, "collect", marks=pytest.mark.slow),
     ],
 )
 def test_the_test_that_ended_the_run_is_named(subject: str, kind: FailureKind, stage: str) -> None:

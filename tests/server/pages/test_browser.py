@@ -108,6 +108,7 @@ def test_the_policy_would_block_an_injected_script(opened: Tab) -> None:
 # --- a thousand stories -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_thousand_stories_are_quick_and_can_be_found(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, _ = site
     shown.reading.show(source_of(thousand()))
@@ -127,7 +128,7 @@ def test_a_thousand_stories_are_quick_and_can_be_found(opened: Tab, site: tuple[
 # --- phones, keyboards, readers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_page_fits_a_phone_and_can_be_read(browser: Any, site: tuple[Shown, str], scheme: str) -> None:
     shown, base = site
     shown.reading.show(*everything())
@@ -208,6 +209,7 @@ FOCUSED = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_skip_link_leads_past_the_navigation(opened: Tab) -> None:
     opened.open(BOARD)
     opened.page.keyboard.press("Tab")
@@ -216,6 +218,7 @@ def test_the_skip_link_leads_past_the_navigation(opened: Tab) -> None:
     assert opened.page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 def test_headings_skip_no_level(opened: Tab) -> None:
     for path in PAGES:
         opened.open(path)
@@ -355,8 +358,8 @@ def test_a_reconnected_page_gets_what_it_missed(opened: Tab, site: tuple[Shown, 
     shown, _ = site
     opened.open(BOARD)
     opened.page.locator("#live.on").wait_for()
-    shown.events.tell("task_status_changed", "acme/shop")
-    opened.page.wait_for_timeout(300)
+    with opened.page.expect_request("**/*"):  # the page has received the event and its id
+        shown.events.tell("task_status_changed", "acme/shop")
     shown.cut()
     shown.reading.show(source_of(moved_on(), circuits=broken()))
     opened.page.locator("#live.off").wait_for()
@@ -366,7 +369,8 @@ def test_a_reconnected_page_gets_what_it_missed(opened: Tab, site: tuple[Shown, 
     opened.wrong.clear()  # a cut connection is an error in the console
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [100, 1000])
 def test_many_stories_are_updated_within_a_second_too(opened: Tab, site: tuple[Shown, str], number: int) -> None:
     shown, _ = site
     branch = thousand(number)
