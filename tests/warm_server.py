@@ -53,7 +53,8 @@ def build_models(base: type[BaseModel]) -> None:
 
 
 def share_certificates() -> None:
-    """Read the certificates once: the fake GitHub needs none, but every client reads them."""
+    """Read the certificates once: the fake GitHub needs none, but every client has them."""
+    importlib.import_module("prd2pr.github.client.transport").get_tls_context()
     transports = importlib.import_module("httpx._transports.default")
     transports.create_ssl_context = cache(transports.create_ssl_context)
     transports.create_ssl_context(verify=True, cert=None, trust_env=True)

@@ -74,6 +74,7 @@ def without_stubs(evidence: Evidence) -> Evidence:
     return evidence.model_copy(update={"facts": kept})
 
 
+@pytest.mark.slow
 def test_without_stubs_the_cheat_is_accepted(judged: Judge) -> None:
     evidence, verdict = judged(BY_ID["16-larger-of-two"])
     assert not verdict.accepted

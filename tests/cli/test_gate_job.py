@@ -188,6 +188,7 @@ def test_a_transient_fault_loses_no_command(gate, fault: Fault):
     assert (done.outputs["go"], gate.eyes()) == ("true", 1)
 
 
+@pytest.mark.slow
 def test_an_unconfirmed_reaction_is_not_duplicated(gate):
     gate.fake.faults.add(DropAfter(), "POST */reactions")
     assert gate.commented("/tdd next", "wendy").outputs["go"] == "true"
@@ -248,6 +249,7 @@ def commented_under(gate: Gate, issue: dict[str, object]) -> str:
     return done.outputs["prd"]
 
 
+@pytest.mark.slow
 def test_a_pull_request_its_tracking_issue_and_its_stories_are_one_prd(gate):
     assert commented_under(gate, {"body": "<!-- prd2pr:tracking:calc -->\nWords."}) == "calc"
     assert commented_under(gate, {"body": "<!-- prd2pr:story:calc/calc-1 -->\nWords."}) == "calc"

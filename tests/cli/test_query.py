@@ -55,6 +55,7 @@ def test_every_query_is_answered(with_records, name):
     assert with_records.program("query", name, "--json").json["query"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), [("trace", "nonsense"), ("complexity-trend", "no/such/file.py")])
 def test_an_unknown_subject_is_named(with_records, name, text):
     done = with_records.program("query", name, text)
@@ -76,6 +77,7 @@ def test_queries_over_records(world):
     assert "fastapi  0.115.0  2025-01-01 00:00  2025-01-08 00:00" in world.program("query", "stale-docs").out
 
 
+@pytest.mark.slow
 def test_custom_sql(with_records):
     done = with_records.program("query", "--sql", "SELECT id, lesson FROM failures ORDER BY id", "--json")
     assert done.json["columns"] == ["id", "lesson"]

@@ -57,6 +57,7 @@ def outcome_and_answer(world, text) -> tuple[str, str]:
     return acted.outputs["outcome"], world.answers()[-1].body
 
 
+@pytest.mark.slow
 def test_closed_or_merged_pull_request_answers_queries_and_refuses_work(planned):
     number, phases = planned.pull().number, planned.phases()
     planned.close(number)
@@ -99,6 +100,7 @@ def test_finished_work_is_verified_again_only_when_base_or_head_moved(new):
     assert acted.summary and "1 commit on the branch has no proof" in world.status_comment().body
 
 
+@pytest.mark.slow
 def test_old_commands_are_not_answered_again_after_merge_and_branch_deletion(planned):
     (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
     planned.comment(tracking.number, "/tdd pause calc-1")
@@ -113,6 +115,7 @@ def test_old_commands_are_not_answered_again_after_merge_and_branch_deletion(pla
     assert "has no PRD" not in answer.body and "was not executed" not in answer.body
 
 
+@pytest.mark.slow
 def test_our_own_issues_are_not_prds(planned):
     (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
     branches = planned.bare.heads()

@@ -159,6 +159,7 @@ def test_bots_outsiders_and_readers_get_no_answer_and_insiders_one(started):
     assert started.phases() == START
 
 
+@pytest.mark.slow
 def test_a_pull_request_from_a_fork_is_ignored_whatever_its_branch_name(started):
     fork = started.fake.add_fork(started.name, "nobody")
     with started.fake.lock:

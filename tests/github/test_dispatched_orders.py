@@ -84,6 +84,7 @@ def test_a_killed_run_neither_loses_nor_duplicates_an_order(started: GitHubWorld
     assert verify(started)["all_proved"]
 
 
+@pytest.mark.slow
 def test_a_closed_pull_request_takes_no_orders_and_says_so(started: GitHubWorld) -> None:
     started.close(started.pull().number)
     head = started.bare.heads()[started.branch]

@@ -175,6 +175,7 @@ def test_an_epic_uses_the_issue_text_of_that_time_despite_later_edits(new):
     assert "sent to me" not in text and "Mine now" not in text
 
 
+@pytest.mark.slow
 def test_an_epic_with_a_lost_event_ignores_later_edits_by_an_outsider(new):
     world = new()
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="nobody")

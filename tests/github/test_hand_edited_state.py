@@ -72,6 +72,7 @@ def test_nothing_runs_on_hand_edited_state_until_it_is_reverted(started, path, c
     assert started.phases() == [*START, "Tidy", "Take it back", "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_an_approval_does_not_count_for_a_hand_edited_plan(planned):
     number = planned.pull().number
     planned.comment(number, "/approve", by="ada")
@@ -87,6 +88,7 @@ def test_an_approval_does_not_count_for_a_hand_edited_plan(planned):
     assert reported(planned, number)
 
 
+@pytest.mark.slow
 def test_a_hand_edit_during_a_run_has_no_effect(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="ada")
@@ -100,6 +102,7 @@ def test_a_hand_edit_during_a_run_has_no_effect(started):
     assert started.bare.heads()[started.branch][:10] in said
 
 
+@pytest.mark.slow
 def test_permitted_edits_of_the_state_are_no_reason_to_stop(started):
     started.push({".orch-state/architecture.md": "# Ours\n"}, "wendy", branch=started.branch)
     started.pending.clear()
@@ -108,6 +111,7 @@ def test_permitted_edits_of_the_state_are_no_reason_to_stop(started):
     assert started.phases() == [*START, "Work", "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_a_branch_named_like_ours_does_not_block_the_others(started):
     started.push({"a.txt": "a\n"}, "wendy", branch="prd2pr/aaa")
     started.pending.clear()

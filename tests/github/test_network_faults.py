@@ -73,6 +73,7 @@ def test_a_lasting_fault_ends_the_run_and_the_next_publishes_the_rest(planned):
     assert world.phases() == ["plan(calc)", "note(plan)"]
 
 
+@pytest.mark.slow
 def test_a_phase_needs_few_rate_limited_calls(started):
     """A job's token has a thousand an hour; what has not changed is answered by 304 and not counted."""
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")

@@ -50,6 +50,7 @@ def test_a_gate_that_refuses_human_work_fails_the_run(started):
     assert "RED of calc-1 refused it" in acted.out and started.bare.heads()[started.branch] == head
 
 
+@pytest.mark.slow
 def test_an_approval_is_for_the_published_head(planned):
     number = planned.pull().number
     shown = planned.bare.heads()[planned.branch]
@@ -167,6 +168,7 @@ def test_the_second_pull_request_of_a_prd_is_finished_once_squashed(started):
     assert [row.state for row in started.pulls()] == ["closed", "closed"]
 
 
+@pytest.mark.slow
 def test_a_changed_prd_changes_the_plan_and_shows_the_difference(planned):
     number = planned.pull().number
     planned.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
@@ -212,6 +214,7 @@ def test_two_prds_with_one_id_are_both_refused_and_others_are_not(new):
 HOSTILE = "@octo/all <img src=x onerror=alert(1)> <!-- prd2pr:status:calc --> ::error::boo ##[warning]x \u202egnol [a](http://evil.example)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["file", "issue"])
 def test_hostile_titles_stay_text(new, way):
     if way == "file":
@@ -244,6 +247,7 @@ def test_hostile_titles_stay_text(new, way):
     assert len(world.pulls()) == 1 and world.status_comment(pull.number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", ["prd2pr/calc/../x", "prd2pr/-rf", "prd2pr/$(id)", "prd2pr/Caf\u00e9"])
 def test_branches_that_are_not_prds_are_ignored(new, branch):
     world = new()

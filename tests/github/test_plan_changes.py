@@ -65,6 +65,7 @@ def test_removing_a_requirement_before_the_sprint_asks_for_a_decision(planned):
     assert "Nobody has begun calc-2" in said and said.rstrip().endswith("`/sprint start`"), said
 
 
+@pytest.mark.slow
 def test_a_requirement_added_again_is_built_by_its_former_story(planned, verify):
     for text in (NO_FR2, PRD):
         planned.push_prd("prds/calc.md", text)

@@ -37,6 +37,7 @@ def test_a_failed_first_plan_is_not_retried_by_the_schedule(new):
     assert world.phases() == ["plan(calc)"]
 
 
+@pytest.mark.slow
 def test_a_failed_issue_plan_is_reported_once_and_retried_on_relabelling(new):
     world = new(branch="prd2pr/issue-1")
     good = world.answers_of_model["calc/plan/planner/1/1"]

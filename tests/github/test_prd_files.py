@@ -36,6 +36,7 @@ def test_a_readme_in_prds_is_not_a_prd_and_the_job_says_why(new):
     assert set(world.bare.heads()) == {"main", "prd2pr/house"}
 
 
+@pytest.mark.slow
 def test_fixing_two_prds_with_one_id_starts_both(new):
     world = new()
     plans_for(world, "too")
@@ -96,6 +97,7 @@ def test_a_symlink_is_not_a_prd(new):
     assert acted.outputs["outcome"] == "nothing-to-do" and "it is a symbolic link" in acted.out, acted.output
 
 
+@pytest.mark.slow
 def test_no_plan_starts_after_the_deadline_and_another_run_makes_it(new):
     world = new()
     plans_for(world, "two")

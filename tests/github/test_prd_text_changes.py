@@ -78,6 +78,7 @@ def test_the_new_text_of_an_issue_is_planned_by_the_next_run(new):
     assert len(world.phases()) == 2
 
 
+@pytest.mark.slow
 def test_the_old_plan_is_not_built_when_the_labelled_text_is_unknown(new):
     world = relabelled(new, "nobody")
     world.comment(1, "/approve", by="wendy")

@@ -49,6 +49,7 @@ def test_a_second_run_with_nothing_new_requests_no_checks_or_issues(shown: GitHu
     ], "who it is, who else is at work, which PRDs, which pull request, what was said: nothing else tells"
 
 
+@pytest.mark.slow
 def test_without_its_marker_everything_is_looked_up_and_marked_again(shown: GitHubWorld) -> None:
     row = shown.status_comment()
     row.body = re.sub(r"<!-- prd2pr:shown:.*? -->\n?", "", row.body)
@@ -70,6 +71,7 @@ def test_another_head_is_looked_up(shown: GitHubWorld) -> None:
     assert looked_up([call.path for call in shown.fake.calls[before:]]) != []
 
 
+@pytest.mark.slow
 def test_a_command_has_everything_looked_up(shown: GitHubWorld) -> None:
     """Manual changes are corrected by the next run that executes a command."""
     (tracking,) = [row for row in shown.repo.issues.values() if row.sub_issues]

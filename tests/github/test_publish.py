@@ -220,6 +220,7 @@ def test_publishing_once_at_the_end_looks_the_same(stage: Stage) -> None:
     assert f"[`{stage.commits[2][:7]}`]({COMMITS}{stage.commits[2]})" in pull.body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "stop"), [(0, APPROVAL), (3, AT_WORK), (-1, DONE)])
 def test_publishing_twice_changes_nothing(stage: Stage, step: int, stop: NoAction) -> None:
     stage.at(step)
@@ -318,6 +319,7 @@ def test_a_closed_pull_request_stays_closed_and_untouched(stage: Stage) -> None:
     assert stage.visible() == seen
 
 
+@pytest.mark.slow
 def test_what_a_person_set_is_not_overwritten(stage: Stage) -> None:
     stage.at(3)
     stage.show()
@@ -330,6 +332,7 @@ def test_what_a_person_set_is_not_overwritten(stage: Stage) -> None:
     assert sorted(stage.pull().labels) == ["keep me", "prd2pr:waiting"]
 
 
+@pytest.mark.slow
 def test_a_copy_of_our_marker_is_not_ours(stage: Stage) -> None:
     stage.at(3)
     stage.show()
@@ -397,6 +400,7 @@ def test_no_secret_leaves(stage: Stage) -> None:
     assert "quick fix [redacted] and [redacted]" in everything
 
 
+@pytest.mark.slow
 def test_the_job_summary_states_the_outcome(stage: Stage) -> None:
     with session_of(stage.world) as session, stage.hub() as hub:
         seen = PublishRequest(session, DONE, commit_url=COMMITS)

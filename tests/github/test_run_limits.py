@@ -112,6 +112,7 @@ def test_an_exhausted_budget_ends_the_run_and_names_the_command_to_continue(star
     assert started.phases()[6:] == ["green(calc-1)", "integrated(calc-1)"]
 
 
+@pytest.mark.slow
 def test_an_exhausted_budget_before_the_plan_names_the_remedy(new):
     world = new(files={".prd2pr.yml": "budget: {minutes_per_run: 0.000001}\n"})
     issue = world.open_issue("A small calculator", PRD, labels=("prd2pr",))
@@ -171,6 +172,7 @@ def test_an_app_continues_what_the_workflow_token_started(started):
     assert started.bare.heads()[started.branch] in started.status_comment(number).body
 
 
+@pytest.mark.slow
 def test_an_app_token_is_renewed_before_it_expires_and_each_is_masked(new):
     world = new()
     env = app(world)

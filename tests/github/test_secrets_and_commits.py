@@ -70,7 +70,9 @@ def can_read_other_environments() -> bool:
     return os.geteuid() == 0 and find_sandbox(Path(sys.executable)).privilege is None
 
 
-@pytest.mark.parametrize("content", [LOOKS_AROUND, WRITTEN_DOWN], ids=["read", "written"])
+@pytest.mark.parametrize(
+    "content", [pytest.param(LOOKS_AROUND, marks=pytest.mark.slow), WRITTEN_DOWN], ids=["read", "written"]
+)
 def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     for attempt in (1, 2, 3, 4):
         started.answers_of_model[f"calc-1/red/tester/{attempt}/1"] = write(TEST_FILE, content)

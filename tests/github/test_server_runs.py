@@ -78,6 +78,7 @@ def test_an_epic_under_an_unchanged_outsiders_issue_starts(new):
     assert world.phases() == ["plan(issue-1)"]
 
 
+@pytest.mark.slow
 def test_an_epic_about_another_text_does_not_start(new):
     """The later comment saw the current text of the issue, the command did not."""
     world = new()

@@ -76,6 +76,7 @@ def test_a_blocked_story_fails_the_run_that_blocked_it_and_is_reported(started, 
     assert got == ["prd2pr: calc is blocked"]
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_says_so(started):
     number = started.pull().number
     started.comment(number, "/tdd run calc-1", by="wendy")
@@ -125,6 +126,7 @@ def test_a_story_issue_points_to_where_commands_are_read(started):
     assert f"Comment below #&#8203;{started.pull().number}." in answer.body
 
 
+@pytest.mark.slow
 def test_an_exhausted_story_time_limit_names_the_setting(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "budget: {minutes_per_story: 0.0000001}\n"}, "ada")

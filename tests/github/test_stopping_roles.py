@@ -64,6 +64,7 @@ def test_a_critical_risk_waits_for_a_person_even_without_approvals(new):
     assert "design(calc-1)" in world.phases()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commit", ["git", "api"])
 def test_an_experiment_leaves_its_branch_and_no_pull_request(new, commit):
     research = {"approaches": [WAY, WAY], "recommended": 1, "because": "small", "unknowns": [EXPERIMENT]}

@@ -98,6 +98,7 @@ def test_no_new_wave_starts_when_no_job_made_progress(new):
     assert world.pending == [] and world.repo.dispatches == []
 
 
+@pytest.mark.slow
 def test_a_lost_integration_job_is_repeated_by_the_schedule(new):
     world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: None if name == "integrate" else job())

@@ -70,6 +70,7 @@ def test_a_changed_step_is_not_proved(tmp_path: Path) -> None:
     assert done.json["total"]["proved"] == 0
 
 
+@pytest.mark.slow
 def test_a_branch_in_the_middle_of_a_story_goes_on(continued: Continued) -> None:
     assert continued.ended.status == 0, continued.ended.text
     place = continued.place

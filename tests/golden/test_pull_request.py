@@ -87,6 +87,7 @@ def test_the_page_of_a_finished_branch(branch: Branch, tmp_path: Path) -> None:
         check(f"{branch.bundle}/pull_request_page.txt", page_text(place / PAGES / f"{branch.prd}.html"))
 
 
+@pytest.mark.slow
 def test_the_page_of_a_branch_in_the_middle_of_a_story(continued: Continued) -> None:
     place = continued.place
     assert continued.ended.status == 0, continued.ended.text

@@ -95,6 +95,7 @@ def test_what_a_query_about_the_last_days_prints(expected: str, clones: dict[Bra
     check(f"finished/{expected}", told.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", BRANCHES, ids=lambda branch: branch.bundle)
 def test_living_docs_as_rendered(branch: Branch, tmp_path: Path) -> None:
     """Rendered from the checked-out branch, because `main` has nothing to tell yet."""

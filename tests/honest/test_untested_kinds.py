@@ -37,6 +37,7 @@ def test_untested_kinds_pass(tmp_path: Path, kind: StoryKind, files: Files) -> N
     assert verdict(tmp_path, Phase.GREEN, kind, files).errors == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "files", "code"),
     [

@@ -107,6 +107,7 @@ def test_other_directory_and_broken_markers(world: World) -> None:
     assert world.verify().status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", ["../docs", "/docs", "-docs", "a/../b", ""])
 def test_invalid_directory_is_refused(world: World, directory: str) -> None:
     world.write({".prd2pr.yml": f'docs:\n  directory: "{directory}"\n'})
@@ -115,6 +116,7 @@ def test_invalid_directory_is_refused(world: World, directory: str) -> None:
     assert refused.status == 1 and "docs.directory" in refused.err
 
 
+@pytest.mark.slow
 def test_docs_directory_inside_tests_is_not_written(world: World) -> None:
     world.write({".prd2pr.yml": "docs:\n  directory: tests/docs\n"})
     world.commit("odd")
@@ -124,6 +126,7 @@ def test_docs_directory_inside_tests_is_not_written(world: World) -> None:
     assert not (world.repo / "tests/docs").exists()
 
 
+@pytest.mark.slow
 def test_docs_can_be_written_elsewhere_but_not_over_ignored_files(world: World) -> None:
     out = world.root / "out"
     assert world.program("docs", "--out", str(out)).status == 0
@@ -172,6 +175,7 @@ def story_without_tests(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("README.md", "# Calc\n\nAdds numbers.\n")
 
 
+@pytest.mark.slow
 def test_trace_is_the_same_in_docs_pull_request_and_query(world: World) -> None:
     """Requirement, story, criterion, tests, verdict. The page names its own commit by the step, not by the SHA."""
     assert world.run("--story", "calc-1").status == 0

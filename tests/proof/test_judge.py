@@ -119,6 +119,7 @@ def test_an_unknown_revision_is_named(repository: Repository) -> None:
         judge_commits(repository.gathering, GatePolicy(), Phase.RED, "nowhere", repository.head)
 
 
+@pytest.mark.slow
 def test_result_as_json(repository: Repository) -> None:
     base, head = repository.head, repository.commit({**RED, "shop/extra.py": "A = 1\n"})
     told = build_gate_report(*judge_commits(repository.gathering, GatePolicy(), Phase.RED, base, head))

@@ -124,11 +124,13 @@ def test_evidence_changed_later_by_another_step(world):
     assert "VER106" in codes(world)["green"]
 
 
+@pytest.mark.slow
 def test_missing_evidence_file(world):
     rewrite(world, {"green": lambda root: (root / EVIDENCE / "3-green.json").unlink()})
     assert "VER101" in codes(world)["green"]
 
 
+@pytest.mark.slow
 def test_source_changed_in_the_green_commit(world):
     rewrite(world, {"green": replace("src/calc/sums.py", "a + b", "a - b")})
     assert "VER102" in codes(world)["green"]
@@ -194,12 +196,14 @@ def rebuild(world: World, chosen: list[str]) -> None:
     world.git("branch", "-f", world.branch, head)
 
 
+@pytest.mark.slow
 def test_a_dropped_red(world):
     plan, design, _, green, integrated = commits(world)
     rebuild(world, [plan, design, green, integrated])
     assert "VER104" in codes(world)["green"]
 
 
+@pytest.mark.slow
 def test_swapped_steps(world):
     plan, design, red, green, integrated = commits(world)
     rebuild(world, [plan, design, green, red, integrated])
@@ -222,6 +226,7 @@ def test_commit_without_a_claim_is_named(world):
     assert stranger[:10] in done.out and "VER103" in done.out
 
 
+@pytest.mark.slow
 def test_code_in_a_design_commit(world):
     rewrite(world, {"design": lambda root: (root / "src/calc/extra.py").write_text("EXTRA = 1\n")})
     assert codes(world)["design"] & {"VER102", "VER108"}
@@ -233,6 +238,7 @@ def test_plan_changed_midway(world):
     assert "VER106" in codes(world)["green"]
 
 
+@pytest.mark.slow
 def test_nothing_to_verify_is_not_a_success(world):
     world.git("branch", "-D", world.branch)
     done = world.verify()
@@ -336,6 +342,7 @@ def test_plan_that_omits_requirements_is_refuted(world):
     assert "VER106" in codes(world)["plan"]
 
 
+@pytest.mark.slow
 def test_commits_behind_a_second_parent_are_not_hidden(world):
     world.git("switch", "-q", "-c", "side", "main")
     world.write({"secret.txt": "hidden\n"})

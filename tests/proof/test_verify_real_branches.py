@@ -288,6 +288,7 @@ def test_unrelated_pull_request_has_nothing_to_prove(world, tmp_path):
     assert "nothing-claimed" in output and "Nothing to verify" in summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["trailers dropped", "state touched"])
 def test_stripped_claims_are_detected(world, tmp_path, how):
     world.git("switch", "-q", "-c", "mine", world.branch if how == "trailers dropped" else "main")

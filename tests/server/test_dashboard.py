@@ -89,6 +89,7 @@ def test_a_cookie_can_read_events_and_change_nothing(server: ApiServer) -> None:
         assert client.post("/tasks/acme/shop:loyalty-4/retry").status_code == 401
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_commit_on_the_branch_moves_the_card(server: ApiServer, place: Path) -> None:
     with chromium() as browser, tab(browser, server.url, server.token("read")) as it:

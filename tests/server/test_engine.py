@@ -231,6 +231,7 @@ def test_without_the_check_before_a_request_both_would_send_it(stage, monkeypatc
     wait_until(lambda: len(stage.world.started) == 2)
 
 
+@pytest.mark.slow
 def test_the_work_of_a_live_replica_is_left_alone(stage):
     def look() -> None:
         stage.engine.recover(live_replicas=[DBOS.executor_id])
@@ -242,6 +243,7 @@ def test_the_work_of_a_live_replica_is_left_alone(stage):
     assert stage.world.begun == 1
 
 
+@pytest.mark.slow
 def test_a_request_of_a_slow_execution_in_transit_is_waited_for(stage):
     """The successor looks, finds nothing, and does not start it a second time: it arrives while it waits."""
     world = stage.world
@@ -264,6 +266,7 @@ def test_a_run_started_before_its_execution_slept_is_found(stage):
     assert stage.world.begun == 1 and len(stage.world.started) == 1
 
 
+@pytest.mark.slow
 def test_a_request_of_a_dead_execution_is_repeated_once_it_cannot_arrive_any_more(stage):
     world, asked = stage.world, []
 
@@ -299,6 +302,7 @@ def test_an_accepted_request_is_not_repeated_by_a_successor(stage):
     assert world.begun == 1 and world.looks == 0
 
 
+@pytest.mark.slow
 def test_a_start_that_does_not_begin_is_repeated_with_another_mark(stage):
     world = stage.world
     world.answered = lambda: world.started.pop() if world.begun == 1 else None
@@ -311,6 +315,7 @@ def test_a_start_that_does_not_begin_is_repeated_with_another_mark(stage):
 # --- retries ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [EffectUnclear("no answer"), ConnectionResetError("the database, say")])
 def test_a_start_with_an_unclear_result_is_looked_up_and_not_repeated(stage, error):
     stage.world.answered = raising(error)
@@ -319,6 +324,7 @@ def test_a_start_with_an_unclear_result_is_looked_up_and_not_repeated(stage, err
     assert stage.world.begun == 1 and stage.world.looks > 0 and len(stage.world.started) == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_is_retried_without_a_look(stage):
     world = stage.world
     world.sending = lambda: raising(HubProblem("no such workflow"))() if world.begun == 1 else None
@@ -327,6 +333,7 @@ def test_a_refusal_is_retried_without_a_look(stage):
     assert world.begun == 2 and world.looks == 0
 
 
+@pytest.mark.slow
 def test_an_unreadable_effect_is_retried_until_a_person_decides(stage):
     world = stage.world
     world.answered, world.looking = raising(EffectUnclear("no answer")), raising(Prd2prError("GitHub does not answer"))
@@ -341,6 +348,7 @@ def test_an_unreadable_effect_is_retried_until_a_person_decides(stage):
 # --- orders and sweeps ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_order_is_checked_until_its_outcome_is_known_by_one_chain_of_checks(stage):
     order, duties = OrderTry(stage.name("order"), 2), stage.duties
     duties.open_checks[order.order] = 2
@@ -361,6 +369,7 @@ def test_an_order_whose_check_is_lost_is_checked_again(stage):
     wait_until(lambda: stage.duties.open_checks[order.order] == 0, 60)
 
 
+@pytest.mark.slow
 def test_a_period_is_swept_once_and_a_sweep_continues_where_the_last_one_finished(stage):
     swept, period = stage.duties.swept, stage.engine.context.settings.sweep_minutes * 60
     before = len(swept)
@@ -378,6 +387,7 @@ def test_a_period_is_swept_once_and_a_sweep_continues_where_the_last_one_finishe
 # --- batches without a workflow ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_started", [True, False])
 def test_a_batch_whose_workflow_is_lost_is_looked_up_and_continued(stage, is_started):
     """As after an upgrade, or if dbos's database was lost or the inbox restored."""
@@ -416,6 +426,7 @@ def test_a_batch_of_another_version_is_continued_by_this_one(stage):
     assert stage.world.begun == 1
 
 
+@pytest.mark.slow
 def test_old_records_are_deleted(stage):
     stage.deliver("a")
     stage.wait_for(done=1)

@@ -129,6 +129,7 @@ def test_a_timely_rest_keeps_the_connection_for_the_next_request():
     assert asyncio.run(with_connection(refusing, talk)).startswith(b"HTTP/1.1 401")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
 def test_a_response_that_nobody_reads_is_dropped(ending):
     async def talk(reader, writer) -> int:

@@ -182,6 +182,7 @@ def test_human_green_covers_the_tests_failing_in_the_previous_commit(repository:
     assert later.story_tests == ("tests/test_old.py::test_old",)
 
 
+@pytest.mark.slow
 def test_refactor_measures_and_lists_signatures(repository: Repository) -> None:
     base = repository.head
     head = repository.commit({"shop/points.py": "def earn(total, rate=10):\n    return total // rate\n"})
@@ -231,6 +232,7 @@ def test_state_files_count_as_changes_only_on_request(repository: Repository) ->
     assert (change.path, change.kind) == (".orch-state/prds/p/status.json", PathKind.STATE)
 
 
+@pytest.mark.slow
 def test_a_base_that_cannot_be_tested_allows_no_verdict(repository: Repository) -> None:
     repository.commit({"pytest.ini": "[pytest]\naddopts = --no-such-option\n"})
     with pytest.raises(CannotJudge, match="no-such-option"):

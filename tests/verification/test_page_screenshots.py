@@ -105,6 +105,7 @@ def test_invalid_image_is_not_kept(browser: Path) -> None:
     assert find_image_problem(png()) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="this machine has no Chromium or Chrome")
 def test_real_browser_renders_a_real_page_in_the_sandbox() -> None:
     camera = SandboxCamera(export, Path(sys.executable))

@@ -133,6 +133,7 @@ def test_newer_state_is_refused(world):
     assert "newer" in done.err and "pgrade" in done.err
 
 
+@pytest.mark.slow
 def test_checked_out_branch_is_not_moved(world):
     world.next()
     world.git("switch", "-q", world.branch)
@@ -180,6 +181,7 @@ def test_a_locked_test_that_a_person_changed_is_named_before_any_attempt(world):
     assert world.phases()[-1] == "green(calc-1)"
 
 
+@pytest.mark.slow
 def test_stale_lock_does_not_block_the_branch(world):
     world.next()
     for name in ("index.lock", f"refs/heads/{world.branch}.lock"):
@@ -190,6 +192,7 @@ def test_stale_lock_does_not_block_the_branch(world):
     assert world.phases()[-1] == "design(calc-1)"
 
 
+@pytest.mark.slow
 def test_unknown_story(world):
     world.next()
     done = world.run("--story", "calc-9")
@@ -234,6 +237,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_resumes(world):
     assert world.phases() == ["plan(calc)", "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_concurrent_runs_exclude_each_other(world):
     world.next()
     lock = world.repo / ".git/prd2pr"

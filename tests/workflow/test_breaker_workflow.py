@@ -235,6 +235,7 @@ def flapping(stage: Stage) -> None:
     record_spending(stage.session)
 
 
+@pytest.mark.slow
 def test_flapping_breaker_waits_for_a_person(stage: Stage) -> None:
     flapping(stage)
     later(stage, 5 * 3600)
@@ -258,6 +259,7 @@ def findings_of(stage: Stage, tree: str) -> list[Finding]:
     return list(check_records(load_claim(git, replace(made, trailers=info.trailers), step)))
 
 
+@pytest.mark.slow
 def test_step_that_closes_a_flapping_breaker_is_refused(stage: Stage) -> None:
     flapping(stage)
     stage.give("/tdd halt_all")
@@ -274,6 +276,7 @@ def test_step_that_closes_a_flapping_breaker_is_refused(stage: Stage) -> None:
     assert stray.message.startswith("this decision may not change")
 
 
+@pytest.mark.slow
 def test_reset_closes_only_the_chosen_breakers(stage: Stage) -> None:
     flapping(stage)
     stage.give("/tdd reset red")

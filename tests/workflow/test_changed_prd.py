@@ -298,6 +298,7 @@ def forge(world: World, name: str, change) -> str:
     return " ".join(finding["message"] for step in done.json["steps"] for finding in step["findings"])
 
 
+@pytest.mark.slow
 def test_a_plan_that_rewrites_a_finished_story_is_refused(replanned):
     def rewrite(record):
         record["stories"][0]["title"] = "Something easier"

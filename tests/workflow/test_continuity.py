@@ -132,6 +132,7 @@ def test_skipped_bug_story_is_accepted(stage: Stage) -> None:
     assert look(stage) is None
 
 
+@pytest.mark.slow
 def test_ineffective_fix_requires_a_person(stage: Stage) -> None:
     """The new tests pass and the old ones still fail: no second bug story is created."""
     stage.step()

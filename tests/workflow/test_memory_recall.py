@@ -134,6 +134,7 @@ def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_pa
     assert json.loads(usage)["pattern"] == PATTERN.id
 
 
+@pytest.mark.slow
 def test_in_standard_memory_reaches_planner_and_builder_by_code_alone(tmp_path: Path) -> None:
     session, model = session_with(tmp_path, "standard", structured(PLAN), *STORY)
     with session.git:

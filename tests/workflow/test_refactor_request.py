@@ -40,6 +40,7 @@ def test_simple_code_is_integrated_without_a_call(world: World) -> None:
     assert integrated_note(world) == "refactor: nothing worth changing by measure"
 
 
+@pytest.mark.slow
 def test_complex_code_gets_a_refactoring_call(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", BRANCHING)
     run_story(world)

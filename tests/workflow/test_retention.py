@@ -24,6 +24,7 @@ def scheduled(world) -> str:
     return str(acted.outputs["outcome"])
 
 
+@pytest.mark.slow
 def test_pushed_prd_with_a_lost_run_is_started_until_it_is_merged(world):
     world.push_prd("prds/calc.md", PRD)
     assert scheduled(world) == "waiting"

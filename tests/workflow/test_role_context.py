@@ -76,6 +76,7 @@ def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(sent_requests: lis
     assert whole_story / sum(map(len, blocks(tester))) > 0.6
 
 
+@pytest.mark.slow
 def test_next_attempt_shares_the_prefix_except_the_feedback(world: World) -> None:
     first_story = answers()[:4]
     wrong = write("src/calc/sums.py", WRONG_ADD)

@@ -40,6 +40,7 @@ def test_next_does_one_phase_at_a_time(world):
     assert world.phases() == ALL_PHASES
 
 
+@pytest.mark.slow
 def test_failed_green_is_fed_back_and_fixed(world):
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
     world.answers["calc-1/green/builder/2/1"] = write("src/calc/sums.py", GREEN_ADD)
@@ -106,6 +107,7 @@ def test_contradiction_requires_a_person(world):
     assert world.phases()[-1] == "note(calc-1)"
 
 
+@pytest.mark.slow
 def test_fused_proves_red_by_withholding_the_code(world):
     world.write({".prd2pr.yml": "strategy: fused\n"})
     world.commit("fuse")
@@ -135,6 +137,7 @@ def test_pre_implemented_story_is_verified_and_never_called_red(world):
     assert verified.status == 0, verified.out
 
 
+@pytest.mark.slow
 def test_docs_story_passes_without_red_with_a_note(world):
     plan = json.loads(json.dumps(PLAN))
     plan["stories"][0].update(kind="docs", criteria=[], title="Describe adding", source_paths=["README.md"])

@@ -189,6 +189,7 @@ def test_a_transition_that_the_machine_forbids_changes_nothing(world, command, s
     assert world.git("rev-parse", world.branch) == head
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "steps"), [("tdd commit-tests", 1), ("tdd commit-code", 2), ("tdd commit", 2)])
 def test_without_work_there_is_nothing_to_judge(world, command, steps):
     for _ in range(steps):

@@ -324,7 +324,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("cut", [4_000, SIZE - 20])
+@pytest.mark.parametrize("cut", [pytest.param(4_000, marks=pytest.mark.slow), SIZE - 20])
 def test_hostile_text_of_full_length_is_parsed_quickly(shape, cut):
     """A second, or forty times the time of ordinary text of that length: far below quadratic."""
     paragraphs = (SHAPES[shape][:cut] + "\n/tdd next\n\n") * (SIZE // (cut + 20))

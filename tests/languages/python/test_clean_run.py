@@ -290,6 +290,7 @@ def test_an_autouse_fixture_that_needs_what_does_not_exist_yet() -> None:
     assert (failure.stage, failure.kind, failure.missing) == ("setup", FailureKind.MISSING_SYMBOL, "shop.store")
 
 
+@pytest.mark.slow
 def test_paths_narrow_the_run_and_the_order_can_be_reversed() -> None:
     files = {**SHOP, "tests/test_other.py": "def test_a(): ...\ndef test_b(): ...\n"}
     report = run_files(files, paths=("tests/test_other.py",), order="reversed", hash_seed=7)
@@ -298,12 +299,14 @@ def test_paths_narrow_the_run_and_the_order_can_be_reversed() -> None:
     assert (report.order, report.hash_seed) == ("reversed", 7)
 
 
+@pytest.mark.slow
 def test_restored_files_are_run() -> None:
     weak = {**SHOP, "tests/test_points.py": "def test_ten_is_one(): pass\n"}
     report = run_files(weak, restore={"tests/test_points.py": SHOP["tests/test_points.py"]})
     assert len(report.results) == 2
 
 
+@pytest.mark.slow
 def test_the_environment_is_built_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only")
@@ -337,6 +340,7 @@ INI = "python_files = check_*.py\npython_functions = should"
 TOML = 'python_files = ["check_*.py"]\npython_functions = ["should"]'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -368,6 +372,7 @@ def test_canaries_have_the_markers_that_select_tests(option: str) -> None:
     assert [result.outcome for result in report.results] == ["passed"]
 
 
+@pytest.mark.slow
 def test_named_plugins_are_enabled() -> None:
     report = run_files(
         {
@@ -420,6 +425,7 @@ def test_no_tests_at_all() -> None:
     assert report.results == ()
 
 
+@pytest.mark.slow
 def test_an_editable_install_elsewhere_is_not_tested(tmp_path: Path) -> None:
     """The interpreter's site directory points to another copy of the project, which has the missing code."""
     elsewhere = tmp_path / "working copy"
@@ -449,6 +455,7 @@ def virtual_environment(place: Path, pth: str) -> Path:
     return place / "bin" / "python"
 
 
+@pytest.mark.slow
 def test_messages_name_no_path_of_this_machine() -> None:
     report = run_files(
         {
@@ -468,6 +475,7 @@ def test_messages_name_no_path_of_this_machine() -> None:
     assert all(result.failure and len(result.failure.message) <= 900 for result in report.results)
 
 
+@pytest.mark.slow
 def test_settings_reach_pytest() -> None:
     report = run_files(
         {"test_m.py": "import pytest\n@pytest.mark.slow\ndef test_slow(): ...\ndef test_quick(): ...\n"},

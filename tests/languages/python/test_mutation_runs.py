@@ -291,6 +291,7 @@ def test_code_in_another_process_is_mutated() -> None:
     assert [(each.outcome, each.by) for each in seen.knock_outs] == [("killed", "test_app.py::test_main")]
 
 
+@pytest.mark.slow
 def test_a_result_that_equals_everything_is_detected() -> None:
     seen = run_mutation({
         "app.py": """
@@ -316,6 +317,7 @@ def test_a_result_that_equals_everything_is_detected() -> None:
     assert [(each.line, each.outcome) for each in seen.perturbations] == [(6, "survived")]
 
 
+@pytest.mark.slow
 def test_ending_the_process_fakes_no_kill() -> None:
     seen = run_mutation({
         "app.py": """
@@ -423,6 +425,7 @@ def test_faked_kills_are_detected_by_unchanged_code(app: str, said: str) -> None
     assert any(said in problem for problem in seen.problems), seen.problems
 
 
+@pytest.mark.slow
 def test_tests_that_fail_alone_are_a_problem() -> None:
     seen = run_mutation(
         {

@@ -341,6 +341,7 @@ def test_the_test_that_ended_the_run_is_named(subject: str, kind: FailureKind, s
     assert report.honest == (subject.count("sys.exit") == 1)  # pytest reports a SystemExit like any exception
 
 
+@pytest.mark.slow
 def test_the_whole_run_has_a_limit() -> None:
     chatty = {f"test_{n}.py": "import time\ndef test_a():\n    time.sleep(0.4)\n" for n in range(100)}
     began = time.monotonic()
@@ -388,12 +389,14 @@ def _command(process: Path) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_endless_output_is_bounded() -> None:
     report = run_files({"test_loud.py": "import os\ndef test_loud():\n    os.write(1, b'x' * 50_000_000)\n"})
     assert report.problems == ()
     assert len(report.model_dump_json()) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "words"),
     [

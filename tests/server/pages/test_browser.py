@@ -177,6 +177,7 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything_with_visible_focus(opened: Tab) -> None:
     page = opened.page
     for path in (BOARD, "/dashboard/circuits", "/dashboard/projects/acme/shop/stories/loyalty-2"):
@@ -232,6 +233,7 @@ def test_headings_skip_no_level(opened: Tab) -> None:
 # --- interaction ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, str]) -> None:
     shown, base = site
     shown.asked.clear()
@@ -258,6 +260,7 @@ def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, s
         assert it.wrong == []
 
 
+@pytest.mark.slow
 def test_a_retry_by_keyboard_is_shown_with_its_progress(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, base = site
     shown.asked.clear()
@@ -342,6 +345,7 @@ def test_a_card_moves_within_a_second_and_keeps_the_focus(opened: Tab, site: tup
     assert page.locator("[data-key]").count() == 7
 
 
+@pytest.mark.slow
 def test_events_elsewhere_change_nothing_here(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, _ = site
     opened.open(BOARD)
@@ -354,6 +358,7 @@ def test_events_elsewhere_change_nothing_here(opened: Tab, site: tuple[Shown, st
     assert looks == []
 
 
+@pytest.mark.slow
 def test_a_reconnected_page_gets_what_it_missed(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, _ = site
     opened.open(BOARD)

@@ -108,6 +108,7 @@ def test_fetched_and_merged_branches_are_read(place: Path, tmp_path: Path) -> No
         assert [(prd.branch, prd.proven) for prd in project.prds] == [("main", 2)]
 
 
+@pytest.mark.slow
 def test_one_damaged_branch_hides_no_other(place: Path) -> None:
     with Git.open(place) as git:
         other = mixed()
