@@ -13,7 +13,7 @@ TRIPLE = {
     "module": "calc.sums", "interface": "triple(a)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
 }  # fmt: skip
 WITH_TRIPLE = f"{PRD}- **FR-3** A number can be tripled.\n"
-PLAN_FAILED = "planning the present text of `prds/calc.md` failed"
+PLAN_FAILED = "planning the current version of `prds/calc.md` failed"
 NO_STORIES = say({**PLAN, "stories": []})  # the transcript has no second attempt
 
 

@@ -108,7 +108,7 @@ def retry_options(session: Session, pull: Pull | None) -> str:
 def stop_after_failed_plan(session: Session, pull: Pull | None) -> NoAction:
     return NoAction(
         "waiting",
-        f"planning the present text of `{session.prd.path}` failed, and nothing is built for its earlier text",
+        f"planning the current version of `{session.prd.path}` failed; the previous version will not be built",
         retry_options(session, pull),
     )
 

@@ -58,7 +58,7 @@ def fetch_projects(source: SourceSetting) -> tuple[ProjectView, ...]:
 
 
 class Federation:
-    """Polls each source in its own thread, so that a slow one delays no other."""
+    """Polls each source in its own thread, so that a slow source does not delay the others."""
 
     def __init__(
         self,

@@ -63,7 +63,7 @@ class ServerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
-    port: int = Field(default=8080, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
+    port: int = Field(default=8080, ge=0, le=65535, description="The port to listen on; 0 picks a free port.")
     public_url: str = Field(
         default="http://127.0.0.1:8080",
         pattern=URL_PATTERN,

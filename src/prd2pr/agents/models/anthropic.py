@@ -59,7 +59,7 @@ REMEDIES = {
 
 
 class ThinkingStore:
-    """Keeps a model's thinking blocks by the first tool call that followed them.
+    """Stores a model's thinking blocks, keyed by the first tool call that followed them.
 
     The API requires them back unchanged with those tool calls, and our blocks cannot hold them. Losing them in a new
     process is harmless: the conversation starts again.

@@ -60,7 +60,7 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
     head = sync_branch(context.git, context.remote, branch)
     state = StateStore(context.git, order.prd).load(head) if head else None
     if state is None or state.prd is None:
-        return PrdOutcome("nothing-to-do", f"{branch} holds no plan", prd=order.prd, branch=branch)
+        return PrdOutcome("nothing-to-do", f"{branch} contains no plan", prd=order.prd, branch=branch)
     session = context.open_session(state.prd, issue_number(order.prd))
     session = replace(
         session, constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, order.share))

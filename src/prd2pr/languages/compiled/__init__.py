@@ -1,5 +1,5 @@
 """What the runners of compiled languages share: reading the runs of test binaries, and errors of compilers.
 
-A language says as data how its binaries are called and report. May import the shared modules of `prd2pr.languages`, not
-the languages.
+Each language describes as data how its test binaries are invoked and how they report results. May import the shared
+modules of `prd2pr.languages`, not the languages.
 """

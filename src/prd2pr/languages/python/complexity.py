@@ -166,7 +166,7 @@ def _list_code_lines(source: str, tree: ast.Module | None) -> list[str]:
 
 
 def _count_duplicates(lines: list[str]) -> int:
-    """How many lines are in a run of lines that occurs elsewhere too."""
+    """Return the number of lines in blocks that are repeated elsewhere."""
     code_lines = [i for i, line in enumerate(lines) if any(sign.isalnum() for sign in line)]
     windows = [
         tuple(lines[i] for i in code_lines[start : start + _WINDOW]) for start in range(len(code_lines) - _WINDOW + 1)

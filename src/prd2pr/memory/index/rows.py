@@ -66,7 +66,7 @@ def read_backlog_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[
 
 
 def read_addition_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]:
-    """Stories that a person added after the plan, from the evidence of the decision."""
+    """Return the stories added after planning, read from the decision's evidence."""
     decision = decode_document(Proof, data, path).evidence.decision
     for story in decision.added if decision else ():
         assert decision is not None, "it has just added a story"

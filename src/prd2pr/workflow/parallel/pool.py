@@ -86,7 +86,7 @@ class StoryWorkers(Protocol):
 
 
 def run_story(session: Session, story: str, worker: int) -> StoryResult:
-    """Work on one story and integrate it. `again`: it could not be joined and waits for its restart."""
+    """Work on one story and integrate it. `again`: the story could not be merged and will be restarted."""
     own, steps = replace(session, target=replace(session.target, integrates=True)), 0
     try:
         attempt = work_on_story(own, story)

@@ -95,5 +95,5 @@ def ask_planner(session: Session, question: PlannerQuestion, earlier: tuple[Earl
     )
     result: RoleResult[PlanDraft] = run_assignment(session, assignment).result
     if result.output is None:
-        raise ModelRefused("the planner gave no plan", where=session.prd.path)
+        raise ModelRefused("the planner returned no plan", where=session.prd.path)
     return result.output

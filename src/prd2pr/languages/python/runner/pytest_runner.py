@@ -1,4 +1,4 @@
-"""The clean run: a fresh checkout, a clean environment, secret results, canaries, and a trustworthy report."""
+"""The clean run: a fresh checkout, a clean environment, results in secret files, canaries, and a trustworthy report."""
 
 from __future__ import annotations
 

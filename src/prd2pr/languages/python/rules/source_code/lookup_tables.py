@@ -22,7 +22,7 @@ from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "GRN402",
-        "the source contains literals of the tests",
+        "the source contains literals from the tests",
         "Expected values of the tests occur in the source next to the inputs that the tests use. This may be a "
         "lookup table instead of the rule.",
         bad="def redeem(total, points):\n"
@@ -266,7 +266,7 @@ def _explains(rule: Callable[..., Any], cases: list[ExampleCase]) -> bool:
         return False
 
 
-# --- GRN402, GRN415: literals of the tests ----------------------------------------------------------------------------
+# --- GRN402, GRN415: literals from the tests --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
