@@ -203,6 +203,7 @@ def test_the_client_needs_only_the_view_model_and_its_records():
         "prd2pr.domain.breakers.records",
         "prd2pr.domain.records",
         "prd2pr.domain.role_record",
+        "prd2pr.retry",
         "prd2pr.views",
         "prd2pr.views.models",
     }

@@ -11,6 +11,7 @@ from fakes.github.faults import Broken, DropAfter, Refused
 from prd2pr.errors import BranchMoved, BranchProblem, ScopeMissing
 from prd2pr.github.branch_writer import GitPushWriter, sync_branch
 from prd2pr.state.git import Git
+from prd2pr.state.remote import GIT_RETRIES
 
 BRANCH = "prd2pr/calc"
 
@@ -36,7 +37,9 @@ def waited():
 @pytest.fixture
 def remote(world, here, waited):
     url = f"{world.url}/{world.name}.git"
-    return replace(here.remote(url, lambda: world.token), sleep=waited.append)
+    return replace(
+        here.remote(url, lambda: world.token), policy=replace(GIT_RETRIES, sleep=waited.append, jitter=lambda: 1.0)
+    )
 
 
 @pytest.fixture

@@ -26,8 +26,6 @@ from prd2pr.prd.issue_ids import issue_prd_id
 REQUIRED_LEVELS = {"issue_comment": "triage", "issues": "write"}
 CONFIG = ".prd2pr.yml"
 DEFAULT_LABEL, DEFAULT_PREFIX = "prd2pr", "prd2pr/"  # defaults of the configuration
-TRIES = 4
-MAX_WAIT_SECONDS = 20.0
 RETRYABLE_STATUSES = (429, 500, 502, 503, 504)
 PRD_ID = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -174,27 +172,30 @@ def acknowledge(path: str) -> None:
 
 def call_api(method: str, path: str, body: object = None, missing: dict[str, Any] | None = None) -> dict[str, Any]:
     """Call the API with retries. `missing`: the result for a 404; without it, a 404 is an error."""
-    import time  # lazy, here and below: an ignored event needs none of this
+    from prd2pr.retry import RetryPolicy  # lazy, here and below: an ignored event needs none of this
 
-    for attempt in range(1, TRIES + 1):
+    policy, attempt = RetryPolicy(tries=4, first_wait=1.0, longest_request=20.0, cuts_long_requests=True), 0
+    while True:
+        attempt += 1
         status, wait, response = request_once(method, path, body)
         if 200 <= status < 300:
             return response
         if status == 404 and missing is not None:
             return missing
         is_temporary = not status or status in RETRYABLE_STATUSES or (status == 403 and wait)
-        if not is_temporary or attempt == TRIES:
+        if not is_temporary or not policy.pause(attempt, str(status), wait):
             message = str(response.get("message", ""))[:200].replace("\n", " ")
             raise GateApiError(f"{method} {path} returned {status or 'no response'} {message}".strip())
-        time.sleep(min(wait or 0.5 * 2**attempt, MAX_WAIT_SECONDS))
-    raise AssertionError("the last attempt returns or raises")
 
 
 def request_once(method: str, path: str, body: object) -> tuple[int, float, dict[str, Any]]:
     """Return the status (0: no connection), the seconds to wait according to the response, and the response."""
+    import time
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
+
+    from prd2pr.retry import read_retry_after
 
     headers = {"Accept": "application/vnd.github+json", "User-Agent": "prd2pr-gate"}
     headers |= {"Authorization": f"Bearer {os.environ.get('GITHUB_TOKEN', '')}", "X-GitHub-Api-Version": "2022-11-28"}
@@ -204,8 +205,7 @@ def request_once(method: str, path: str, body: object) -> tuple[int, float, dict
         with urlopen(Request(url, data, headers, method=method), timeout=20) as response:  # noqa: S310 - the runner's own URL
             return response.status, 0.0, parse_object(response.read(1_000_000))
     except HTTPError as error:
-        retry_after = error.headers.get("Retry-After", "")
-        return error.code, float(retry_after) if retry_after.isdigit() else 0.0, parse_object(error.read(100_000))
+        return error.code, read_retry_after(error.headers, time.time()) or 0.0, parse_object(error.read(100_000))
     except (OSError, HTTPException):
         return 0, 0.0, {}
 

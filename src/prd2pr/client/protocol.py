@@ -5,12 +5,10 @@ A `make_*_call` function defines the parameters and the documentation of a metho
 
 from __future__ import annotations
 
-import random
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -19,13 +17,12 @@ from pydantic import BaseModel, ValidationError
 
 from prd2pr.client.errors import ApiError, NotUnderstood, Unreachable, make_refusal
 from prd2pr.client.models import Asked, Health, Listed, Page, Problem, Projects
+from prd2pr.retry import RetryPolicy, read_retry_after
 from prd2pr.views.models import CircuitView, RunView, StoryCard, StoryProof, WorkerView
 
 PREFIX = "/api/v1"
 TRANSIENT_STATUSES = frozenset({429, 502, 503})  # worth a retry
-MAX_TRIES = 4
-MAX_WAIT = 60.0
-FIRST_WAIT = 0.5
+CALL_RETRIES = RetryPolicy(tries=4, longest_request=60.0)
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 
 M = TypeVar("M", bound=BaseModel)
@@ -154,7 +151,7 @@ def parse_answer(call: ApiCall[M], response: httpx.Response) -> M:
 
 
 def parse_error_response(response: httpx.Response) -> ApiError:
-    wait = parse_retry_after(response)
+    wait = read_retry_after(response.headers, time.time())
     if response.is_redirect:
         return NotUnderstood(f"{response.url} redirects ({response.status_code}): use the address it redirects to")
     try:
@@ -173,19 +170,6 @@ def make_unreachable(url: str, error: httpx.HTTPError) -> Unreachable:
     return Unreachable(f"{url} does not answer: {reason}")
 
 
-def parse_retry_after(response: httpx.Response) -> float | None:
-    """Return the header's seconds, given as a number or as a date."""
-    value = response.headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
 class CallTries(Generic[M]):
     """The tries of one call. It is over once `answer` is set or an error is raised."""
 
@@ -195,30 +179,18 @@ class CallTries(Generic[M]):
 
     def handle_response(self, response: httpx.Response) -> float:
         """Set the answer, or return the seconds to wait before the next try."""
-        wait = self._compute_wait(response)
+        is_transient = response.status_code in TRANSIENT_STATUSES
+        wait = self._compute_wait(read_retry_after(response.headers, time.time())) if is_transient else None
         if wait is None:
             self.answer = parse_answer(self._call, response)
         return wait or 0.0
 
     def handle_error(self, error: httpx.TransportError) -> float:
-        wait = self._compute_wait(None)
+        wait = self._compute_wait()
         if wait is None:
             raise make_unreachable(self._url, error) from error
         return wait
 
-    def _compute_wait(self, response: httpx.Response | None) -> float | None:
-        """Return the seconds to wait before a retry; None: do not retry. `response`: None if there was no answer."""
+    def _compute_wait(self, requested: float | None = None) -> float | None:
         self._count += 1
-        if self._count >= MAX_TRIES or not self._call.is_repeatable:
-            return None
-        if response is None:
-            return compute_jittered_wait(self._count)
-        if response.status_code not in TRANSIENT_STATUSES:
-            return None
-        value = parse_retry_after(response)
-        return compute_jittered_wait(self._count) if value is None else (value if value <= MAX_WAIT else None)
-
-
-def compute_jittered_wait(tried: int) -> float:
-    """Return exponential backoff with jitter."""
-    return min(MAX_WAIT, FIRST_WAIT * 2.0 ** (tried - 1)) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
+        return CALL_RETRIES.wait(self._count, requested) if self._call.is_repeatable else None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from prd2pr.client import protocol
-from prd2pr.client.errors import ServerTrouble, TooMany
+from prd2pr.client.errors import ApiError, ServerTrouble, TooMany
 from prd2pr.client.models import Event
 from prd2pr.client.sse import SseParser
+from prd2pr.retry import RetryPolicy
 
 READ_TIMEOUT = 60.0  # seconds; the server sends a heartbeat every 15
-FIRST_WAIT = 0.2
-MAX_WAIT = 30.0
+FIRST_WAIT = 0.2  # after a connection that the server closed
+EVENT_RETRIES = RetryPolicy(
+    tries=sys.maxsize, first_wait=2 * FIRST_WAIT, longest_wait=30.0, longest_request=30.0, cuts_long_requests=True
+)
 
 
 class EventSubscription:
@@ -23,10 +28,10 @@ class EventSubscription:
     def __init__(self, url: str, after: str, patience: float | None) -> None:
         self.parser = SseParser(last_id=after)
         self._url = url
-        self._patience = patience
+        self._policy = EVENT_RETRIES if patience is None else replace(EVENT_RETRIES, deadline=patience)
         self._since = time.monotonic()  # the time of the last connection
         self._failures = 0
-        self._retry_after: float | None = None
+        self._wait: float | None = None
 
     def make_request(self, repo: str) -> dict[str, Any]:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
@@ -38,13 +43,12 @@ class EventSubscription:
     def handle_response(self, response: httpx.Response) -> None:
         """Raise permanent errors; the body of an error answer has been read."""
         if response.is_success:
-            self._since, self._failures, self._retry_after = time.monotonic(), 0, None
+            self._since, self._failures, self._wait = time.monotonic(), 0, None
             return
         problem = protocol.parse_error_response(response)
-        if not isinstance(problem, TooMany | ServerTrouble) or self._is_out_of_patience():
+        if not isinstance(problem, TooMany | ServerTrouble):
             raise problem
-        self._failures += 1
-        self._retry_after = problem.retry_after
+        self._count_failure(problem, problem.retry_after)
 
     def parse_line(self, line: str) -> tuple[Event, ...]:
         """Return the event that this line completes, if any."""
@@ -53,18 +57,17 @@ class EventSubscription:
         return (event,) if event else ()
 
     def handle_error(self, error: httpx.HTTPError) -> None:
-        self._failures += 1
-        if self._is_out_of_patience():
-            raise protocol.make_unreachable(self._url, error)
+        self._count_failure(protocol.make_unreachable(self._url, error))
 
     def compute_wait(self) -> float:
         """Return the seconds to wait before the next connection."""
         self.parser.reset()
-        if self._retry_after is not None:
-            return min(MAX_WAIT, self._retry_after)
-        if self._failures:
-            return min(MAX_WAIT, FIRST_WAIT * 2.0 ** min(self._failures, 10))
-        return FIRST_WAIT if self.parser.retry is None else min(MAX_WAIT, self.parser.retry)
+        if self._wait is not None:
+            return self._wait
+        return FIRST_WAIT if self.parser.retry is None else min(EVENT_RETRIES.longest_wait, self.parser.retry)
 
-    def _is_out_of_patience(self) -> bool:
-        return self._patience is not None and time.monotonic() - self._since >= self._patience
+    def _count_failure(self, problem: ApiError, requested: float | None = None) -> None:
+        self._failures += 1
+        self._wait = self._policy.wait(self._failures, requested, time.monotonic() - self._since)
+        if self._wait is None:
+            raise problem

@@ -11,7 +11,7 @@ from prd2pr.github.client.commits import FileChange, LocalCommit
 from prd2pr.github.client.errors import classify_error
 from prd2pr.github.client.exchange import ApiResponse, RestCall
 from prd2pr.state.git import Git
-from prd2pr.state.remote import Remote, is_transient_error, list_retry_pauses
+from prd2pr.state.remote import Remote, is_transient_error
 from prd2pr.workflow.interfaces import BranchWriter
 
 MOVED_MESSAGES = re.compile(
@@ -58,16 +58,14 @@ class GitPushWriter:
     remote: Remote
 
     def move(self, branch: str, new: str, old: str | None) -> str:
-        for pause in (*list_retry_pauses(), None):
-            pushed = self.remote.push(branch, new, old)
-            if pushed.status == 0 or self.remote.head(branch) == new:  # applied, but the response was lost
-                break
+        attempt, pushed = 1, self.remote.push(branch, new, old)
+        while pushed.status and self.remote.head(branch) != new:  # unless it was applied, but the response was lost
             problem = classify_push_error(branch, f"{pushed.stderr}\n{pushed.text}")
             if isinstance(problem, BranchMoved):
                 sync_branch(self.git, self.remote, branch)
-            if pause is None or not is_transient_error(pushed.stderr):
+            if not is_transient_error(pushed.stderr) or not self.remote.policy.pause(attempt, pushed.stderr):
                 raise problem
-            self.remote.sleep(pause)
+            attempt, pushed = attempt + 1, self.remote.push(branch, new, old)
         self.git.set_branch(branch, new)
         return new
 

@@ -6,9 +6,8 @@ reply; the reaction that is set after the reply then still marks the comment as 
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -46,13 +45,13 @@ from prd2pr.github.permissions import (
     read_commands,
 )
 from prd2pr.github.server_commands import PendingServerCommand, ServerCommandQueue, Trigger
+from prd2pr.retry import RetryPolicy
 from prd2pr.state.cursors import ProcessedItem, count_commands_done, find_first_unread
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
 RefusalReply = PermissionDenied | UnknownCommandReply | WrongArguments
-# Seconds before a stale list of comments is read again.
-REREAD_PAUSES = (0.5, 1.0, 2.0)
+REREADS = RetryPolicy(tries=4)  # of a stale list of comments
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,6 @@ class CommandQueue:
     numbers: list[int] = field(default_factory=list)
     suggests_near_words: bool = True  # reply to words that are nearly a command; not where prd2pr has no part
     last_refusal: str = ""  # the last command that was not understood or not allowed, and why
-    sleep: Callable[[float], None] = time.sleep
     _caught_up: bool = False  # a list with the event's own comment was read, or there will be none
     _seen: set[tuple[int, int]] = field(default_factory=set)
     _levels: dict[str, PermissionLevel] = field(default_factory=dict)
@@ -233,11 +231,9 @@ class CommandQueue:
     def _read_comments(self, status: Status) -> list[Comment]:
         """List the comments. A list without the event's comment is stale and may lack others; or it was deleted."""
         comments = self._list_comments(status)
-        for pause in REREAD_PAUSES:
-            if not self._is_stale(comments, status):
-                break
-            self.sleep(pause)
-            comments = self._list_comments(status)
+        attempt = 1
+        while self._is_stale(comments, status) and REREADS.pause(attempt, "a stale list of comments"):
+            attempt, comments = attempt + 1, self._list_comments(status)
         self._caught_up = True
         return comments
 

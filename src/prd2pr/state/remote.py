@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from prd2pr.errors import BranchProblem
+from prd2pr.retry import RetryPolicy
 from prd2pr.state.git_process import GitOutput, GitRunner
 
 FETCHED_REFS = "refs/prd2pr/remote"
 HEADS = "refs/heads/"
 PROTOCOLS = "http:https"
-TRIES = 4
-PAUSE = 2.0  # seconds, doubled each time
+GIT_RETRIES = RetryPolicy(tries=4, first_wait=2.0)
 # Errors of the network or the server that may pass; a refusal does not.
 TRANSIENT_ERRORS = (
     "error: 5",
@@ -41,7 +40,7 @@ class Remote:
     runner: GitRunner
     url: str
     token: Callable[[], str] = field(repr=False)
-    sleep: Callable[[float], None] = time.sleep
+    policy: RetryPolicy = GIT_RETRIES
 
     def head(self, branch: str) -> str | None:
         """Return the head of the branch; None: there is no such branch."""
@@ -85,14 +84,12 @@ class Remote:
 
     def _read(self, *arguments: str) -> GitOutput:
         """Run a read-only command, and retry it after transient errors."""
-        for pause in (*list_retry_pauses(), None):
-            output = self._run(*arguments)
-            if output.status == 0:
-                return output
-            if pause is None or not is_transient_error(output.stderr):
-                break
-            self.sleep(pause)
-        raise build_unreachable_error(self.url, output)
+        attempt, output = 1, self._run(*arguments)
+        while output.status and is_transient_error(output.stderr) and self.policy.pause(attempt, output.stderr):
+            attempt, output = attempt + 1, self._run(*arguments)
+        if output.status:
+            raise build_unreachable_error(self.url, output)
+        return output
 
     def _run(self, *arguments: str) -> GitOutput:
         secret = base64.b64encode(f"x-access-token:{self.token()}".encode()).decode()
@@ -107,10 +104,6 @@ class Remote:
             configuration |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         proxies = {name: os.environ[name] for name in NETWORK_VARIABLES if name in os.environ}
         return self.runner.run(*arguments, env={**proxies, **configuration})
-
-
-def list_retry_pauses() -> tuple[float, ...]:
-    return tuple(PAUSE * 2**attempt for attempt in range(TRIES - 1))
 
 
 def is_transient_error(message: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from model_requests import PRICE, READ_FILE, a_request, user
@@ -25,9 +26,10 @@ from fakes.messages_api import (
 from fakes.messages_rules import cache_marks
 from prd2pr.agents.models.anthropic import AnthropicModel
 from prd2pr.agents.models.base import Message, Text, ToolResult, ToolUse
-from prd2pr.agents.models.retry import ModelRetry, RetryRule
+from prd2pr.agents.models.retry import MODEL_RETRIES
 from prd2pr.agents.models.usage import estimate_next_call
 from prd2pr.errors import ModelMissing, ModelProblem, Prd2prError, SpendLimit
+from prd2pr.retry import RetryNotice
 
 KEY = "sk-ant-test-0123456789"
 MODEL = "claude-sonnet-5-5"
@@ -38,16 +40,18 @@ class Waits:
 
     def __init__(self, tries: int = 6) -> None:
         self.slept: list[float] = []
-        self.told: list[ModelRetry] = []
-        self.rule = RetryRule(tries=tries, sleep=self.slept.append, on_retry=self.told.append, jitter=lambda: 1.0)
+        self.told: list[RetryNotice] = []
+        self.policy = replace(
+            MODEL_RETRIES, tries=tries, sleep=self.slept.append, on_retry=self.told.append, jitter=lambda: 1.0
+        )
 
 
 def connect(
     api: MessagesApi, waits: Waits | None = None, *, model: str = MODEL, timeout: float = 30.0
 ) -> AnthropicModel:
     env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-    rule = (waits or Waits()).rule
-    return AnthropicModel(model, env=env, prices={MODEL: PRICE}, rule=rule, read_timeout=timeout)
+    policy = (waits or Waits()).policy
+    return AnthropicModel(model, env=env, prices={MODEL: PRICE}, policy=policy, read_timeout=timeout)
 
 
 def test_plain_answer_is_text_with_usage() -> None:
@@ -251,7 +255,7 @@ def test_unreachable_server_is_retried_and_then_reported() -> None:
     waits = Waits(tries=2)
     env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": gone}
     with pytest.raises(ModelProblem, match="no connection"):
-        AnthropicModel(MODEL, env=env, prices={}, rule=waits.rule).reply(a_request())
+        AnthropicModel(MODEL, env=env, prices={}, policy=waits.policy).reply(a_request())
     assert len(waits.slept) == 1
 
 

@@ -10,9 +10,10 @@ import pytest
 from model_requests import PRICE, a_request
 
 from fakes.messages_api import OVERLOADED, MessagesApi
-from prd2pr.agents.models import ModelRetry, estimate_next_call, open_model, record_model
+from prd2pr.agents.models import estimate_next_call, open_model, record_model
 from prd2pr.agents.models.base import Model, Reply, Request
 from prd2pr.errors import ModelMissing
+from prd2pr.retry import RetryNotice
 
 
 def test_each_kind_of_model_is_opened_by_name(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_unknown_name_lists_the_known_ones(spec: str, remedy: str) -> None:
 
 
 def test_prices_retries_and_recording_reach_the_model(tmp_path: Path) -> None:
-    told: list[ModelRetry] = []
+    told: list[RetryNotice] = []
     slept: list[float] = []
     with MessagesApi(["Hello"], faults={1: OVERLOADED}) as api:
         env = {"ANTHROPIC_API_KEY": "sk-ant-x", "ANTHROPIC_BASE_URL": api.url}

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,7 +15,7 @@ from model_requests import PRICE, READ_FILE, a_request, user
 
 from prd2pr.agents.models.base import Message, Text, ToolResult
 from prd2pr.agents.models.openai import OpenAiCompatibleModel
-from prd2pr.agents.models.retry import RetryRule
+from prd2pr.agents.models.retry import MODEL_RETRIES
 from prd2pr.errors import ModelMissing, ModelProblem, Prd2prError, SpendLimit
 
 KEY = "sk-openai-0123456789"
@@ -105,9 +105,9 @@ def connect(
     chat: Chat, slept: list[float] | None = None, *, key: str = KEY, base: str = "/v1"
 ) -> OpenAiCompatibleModel:
     waits: list[float] = [] if slept is None else slept
-    rule = RetryRule(tries=3, sleep=waits.append, jitter=lambda: 1.0)
+    policy = replace(MODEL_RETRIES, tries=3, sleep=waits.append, jitter=lambda: 1.0)
     env = {"OPENAI_BASE_URL": chat.url + base, "OPENAI_API_KEY": key}
-    return OpenAiCompatibleModel("m", env=env, prices={"openai:m": PRICE}, rule=rule)
+    return OpenAiCompatibleModel("m", env=env, prices={"openai:m": PRICE}, policy=policy)
 
 
 @pytest.mark.parametrize("base", ["/v1", "/v1/", ""])

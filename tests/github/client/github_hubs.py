@@ -16,8 +16,8 @@ from fakes.github.bare import Bare
 from prd2pr.domain.forge import Actor
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GITHUB_ACTIONS, GitHubHub
-from prd2pr.github.client.retry import RetryNotice, RetryPolicy
 from prd2pr.github.client.tokens import StaticToken, TokenSource
+from prd2pr.retry import RetryNotice, RetryPolicy
 
 REPOSITORY = "octo/calc"
 BRANCH = "prd2pr/loyalty"

@@ -1,52 +1,66 @@
-"""Retry decisions for a response, or for none."""
+"""What a response, or none, means for a call."""
 
 from __future__ import annotations
 
 import pytest
 
 from prd2pr.errors import HubUnreachable, RateLimited
+from prd2pr.github.client.calls import RepositoryApi
 from prd2pr.github.client.exchange import ApiResponse, CallOutcome, NoResponse, RestCall, join_path
-from prd2pr.github.client.retry import Accept, CheckFirst, GiveUp, RetryLater, RetryPolicy, decide_retry, limit_seconds
+from prd2pr.github.client.retry import FailedCall, classify_outcome, limit_seconds
+from prd2pr.retry import RetryPolicy
 
 READ, WRITE = RestCall("GET", "/x"), RestCall("POST", "/x")
-CALM = RetryPolicy(jitter=lambda: 1.0, now=lambda: 1000.0)
 SECONDARY = {"message": "You have exceeded a secondary rate limit."}
+NOW = 1000.0
+
+
+class Answers:
+    """Answers every call with the same outcome."""
+
+    def __init__(self, outcome: CallOutcome) -> None:
+        self.slept: list[float] = []
+        self.sent = 0
+        self._outcome = outcome
+        policy = RetryPolicy(sleep=self.slept.append, jitter=lambda: 1.0, now=lambda: NOW)
+        self.api = RepositoryApi(self._send, "o/r", policy)
+
+    def _send(self, _: RestCall) -> CallOutcome:
+        self.sent += 1
+        return self._outcome
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 301, 400, 401, 404, 409, 410, 422])
 @pytest.mark.parametrize("call", [READ, WRITE])
 def test_final_answers_are_accepted(call: RestCall, status: int):
     answer = ApiResponse(status, {})
-    assert decide_retry(call, answer, 1, CALM) == Accept(answer)
+    assert classify_outcome(call, answer, NOW) == answer
 
 
 def test_a_missing_permission_is_not_a_rate_limit():
     answer = ApiResponse(403, {"x-ratelimit-remaining": "712"}, {"message": "Resource not accessible by integration"})
-    assert decide_retry(WRITE, answer, 1, CALM) == Accept(answer)
+    assert classify_outcome(WRITE, answer, NOW) == answer
 
 
 @pytest.mark.parametrize(
     "outcome", [ApiResponse(500, {}), ApiResponse(502, {}), ApiResponse(504, {}), NoResponse("cut", arrived=True)]
 )
 def test_a_read_is_retried_and_a_write_looks_first(outcome: CallOutcome):
-    assert isinstance(decide_retry(READ, outcome, 1, CALM), RetryLater)
-    assert isinstance(decide_retry(WRITE, outcome, 1, CALM), CheckFirst)
+    read, write = (classify_outcome(call, outcome, NOW) for call in (READ, WRITE))
+    assert isinstance(read, FailedCall) and not read.may_be_done
+    assert isinstance(write, FailedCall) and write.may_be_done
 
 
 def test_a_write_that_never_arrived_is_retried():
-    assert isinstance(decide_retry(WRITE, NoResponse("refused", arrived=False), 1, CALM), RetryLater)
-
-
-def test_waits_double_up_to_a_bound_with_jitter():
-    patience = RetryPolicy(tries=20, jitter=lambda: 1.0)
-    assert [patience.backoff(attempt) for attempt in (1, 2, 3, 7, 12)] == [0.5, 1.0, 2.0, 20.0, 20.0]
-    assert RetryPolicy(jitter=lambda: 0.0).backoff(3) == 1.0
+    failure = classify_outcome(WRITE, NoResponse("refused", arrived=False), NOW)
+    assert isinstance(failure, FailedCall) and not failure.may_be_done
 
 
 def test_the_last_attempt_gives_up():
-    verdict = decide_retry(READ, ApiResponse(502, {}), CALM.tries, CALM)
-    assert isinstance(verdict, GiveUp) and isinstance(verdict.problem, HubUnreachable)
-    assert not isinstance(decide_retry(READ, ApiResponse(502, {}), CALM.tries - 1, CALM), GiveUp)
+    answers = Answers(ApiResponse(502, {}))
+    with pytest.raises(HubUnreachable):
+        answers.api.get("/x")
+    assert answers.sent == 5 and answers.slept == [0.5, 1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -69,16 +83,18 @@ def test_how_long_a_limit_lasts(status: int, headers: dict[str, str], body: obje
 
 
 def test_a_short_limit_is_waited_for_even_by_a_write():
-    verdict = decide_retry(WRITE, ApiResponse(403, {"retry-after": "30"}, SECONDARY), 1, CALM)
-    assert isinstance(verdict, RetryLater) and verdict.seconds == 30.0
+    failure = classify_outcome(WRITE, ApiResponse(403, {"retry-after": "30"}, SECONDARY), NOW)
+    assert isinstance(failure, FailedCall) and failure.limit == 30.0 and not failure.may_be_done
 
 
-@pytest.mark.parametrize(("seconds", "attempt"), [("121", 1), ("5", CALM.tries)])
-def test_a_long_or_lasting_limit_gives_up_and_says_when(seconds: str, attempt: int):
-    verdict = decide_retry(READ, ApiResponse(403, {"retry-after": seconds}, SECONDARY), attempt, CALM)
-    assert isinstance(verdict, GiveUp) and isinstance(verdict.problem, RateLimited)
-    assert verdict.problem.until == 1000.0 + float(seconds)
-    assert "1970-01-01 00:" in verdict.problem.what
+@pytest.mark.parametrize(("seconds", "sent"), [("121", 1), ("5", 5)])
+def test_a_long_or_lasting_limit_gives_up_and_says_when(seconds: str, sent: int):
+    answers = Answers(ApiResponse(403, {"retry-after": seconds}, SECONDARY))
+    with pytest.raises(RateLimited) as caught:
+        answers.api.get("/x")
+    assert answers.sent == sent and answers.slept == [5.0] * (sent - 1)
+    assert caught.value.until == NOW + float(seconds)
+    assert "1970-01-01 00:" in caught.value.what
 
 
 def test_urls_keep_each_name_in_its_part():

@@ -10,17 +10,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
 from prd2pr.agents.models.base import Model
 from prd2pr.agents.models.credentials import read_anthropic_key
-from prd2pr.agents.models.retry import ModelRetry, OnRetry, RetryRule, ignore_model_retry
+from prd2pr.agents.models.retry import MODEL_RETRIES
 from prd2pr.agents.models.usage import Prices, estimate_next_call
 from prd2pr.errors import ModelMissing
+from prd2pr.retry import RetryNotice, RetryPolicy, ignore_retry
 
-__all__ = ["ModelRetry", "Prices", "estimate_next_call", "is_self_editing", "open_model", "record_model"]
+__all__ = ["Prices", "estimate_next_call", "is_self_editing", "open_model", "record_model"]
 
 SELF_EDITING_PREFIXES = ("human", "command:")
 BARE_PREFIX = "claude-"  # a name without a kind: `claude-sonnet-5-5`
@@ -30,7 +31,7 @@ BARE_PREFIX = "claude-"  # a name without a kind: `claude-sonnet-5-5`
 class ModelContext:
     prices: Prices
     env: Mapping[str, str]
-    rule: RetryRule
+    policy: RetryPolicy
     cwd: Path
     stdin: TextIO
     stdout: TextIO
@@ -41,7 +42,7 @@ def open_model(
     *,
     prices: Prices | None = None,
     env: Mapping[str, str] | None = None,
-    on_retry: OnRetry = ignore_model_retry,
+    on_retry: Callable[[RetryNotice], None] = ignore_retry,
     sleep: Callable[[float], None] = time.sleep,
     cwd: Path | None = None,
     stdin: TextIO | None = None,
@@ -55,7 +56,7 @@ def open_model(
     surroundings = ModelContext(
         prices=prices or {},
         env=os.environ if env is None else env,
-        rule=RetryRule(on_retry=on_retry, sleep=sleep),
+        policy=replace(MODEL_RETRIES, on_retry=on_retry, sleep=sleep),
         cwd=cwd or Path.cwd(),
         stdin=stdin or sys.stdin,
         stdout=stdout or sys.stdout,
@@ -80,13 +81,13 @@ def _open_anthropic(name: str, around: ModelContext) -> Model:
     read_anthropic_key(around.env)
     from prd2pr.agents.models.anthropic import AnthropicModel
 
-    return AnthropicModel(name, env=around.env, prices=around.prices, rule=around.rule)
+    return AnthropicModel(name, env=around.env, prices=around.prices, policy=around.policy)
 
 
 def _open_openai(name: str, around: ModelContext) -> Model:
     from prd2pr.agents.models.openai import OpenAiCompatibleModel
 
-    return OpenAiCompatibleModel(name, env=around.env, prices=around.prices, rule=around.rule)
+    return OpenAiCompatibleModel(name, env=around.env, prices=around.prices, policy=around.policy)
 
 
 def _open_command(command: str, around: ModelContext) -> Model:

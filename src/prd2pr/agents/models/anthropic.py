@@ -20,10 +20,11 @@ from prd2pr.agents.models.anthropic_messages import Json, to_anthropic_request
 from prd2pr.agents.models.base import Block, Message, Reply, Request, Text, ToolUse
 from prd2pr.agents.models.credentials import read_anthropic_key, read_base_url, redact_secrets
 from prd2pr.agents.models.message_blocks import Stop
-from prd2pr.agents.models.retry import RETRIED_STATUS, RetryRule, TransientFailure, call_with_retries, read_retry_after
+from prd2pr.agents.models.retry import MODEL_RETRIES, RETRIED_STATUS, TransientFailure, call_with_retries
 from prd2pr.agents.models.usage import Prices, Usage, estimate_call, find_price
 from prd2pr.domain.costs.budget import CallEstimate
 from prd2pr.errors import ModelProblem, Prd2prError, SpendLimit
+from prd2pr.retry import RetryPolicy, read_retry_after
 
 DEFAULT_URL = "https://api.anthropic.com"
 
@@ -90,13 +91,13 @@ class AnthropicModel:
         *,
         env: Mapping[str, str],
         prices: Prices,
-        rule: RetryRule | None = None,
+        policy: RetryPolicy = MODEL_RETRIES,
         read_timeout: float = 300.0,
     ) -> None:
         self.name = model
         self._model = model
         self._prices = prices
-        self._rule = rule or RetryRule()
+        self._policy = policy
         self._key = read_anthropic_key(env)
         self._url = read_base_url(env, "ANTHROPIC_BASE_URL", DEFAULT_URL)
         self._thinking = ThinkingStore()
@@ -112,7 +113,7 @@ class AnthropicModel:
         if request.output_schema is not None:
             schema = anthropic.transform_schema(dict(request.output_schema))
             parameters["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        message = call_with_retries(lambda: self._ask(parameters), self._rule, f"{self._model} at {self._url}")
+        message = call_with_retries(lambda: self._ask(parameters), self._policy, f"{self._model} at {self._url}")
         self._thinking.keep(message)
         return self._to_reply(message)
 
@@ -149,8 +150,7 @@ class AnthropicModel:
         if _is_spending_limit(error, status, message):
             return self._problem(SpendLimit, f"The provider's spending limit is reached: {message}", _SPENDING_REMEDY)
         if status in RETRIED_STATUS:
-            headers = {name.lower(): value for name, value in error.response.headers.items()}
-            return TransientFailure(f"{status} {message}", read_retry_after(headers, time.time()))
+            return TransientFailure(f"{status} {message}", read_retry_after(error.response.headers, time.time()))
         remedy = REMEDIES.get(status, "See the provider's message; the same request will not succeed.")
         return self._problem(
             ModelProblem, f"The model refused the request ({status}): {message}", remedy + self._hint(status)

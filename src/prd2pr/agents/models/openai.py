@@ -19,11 +19,12 @@ from prd2pr.agents.models.openai_messages import (
     read_openai_usage,
     to_openai_request,
 )
-from prd2pr.agents.models.retry import RETRIED_STATUS, RetryRule, TransientFailure, call_with_retries, read_retry_after
+from prd2pr.agents.models.retry import MODEL_RETRIES, RETRIED_STATUS, TransientFailure, call_with_retries
 from prd2pr.agents.models.usage import Prices, estimate_call, find_price
 from prd2pr.domain.costs.budget import CallEstimate
 from prd2pr.domain.records import Spend
 from prd2pr.errors import ModelProblem, Prd2prError, SpendLimit
+from prd2pr.retry import RetryPolicy, read_retry_after
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_REMEDY = "Set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server that needs no key."
@@ -50,13 +51,13 @@ class OpenAiCompatibleModel:
         *,
         env: Mapping[str, str],
         prices: Prices,
-        rule: RetryRule | None = None,
+        policy: RetryPolicy = MODEL_RETRIES,
         timeout: float = 600.0,
     ) -> None:
         self.name = model
         self._model = model
         self._prices = prices
-        self._rule = rule or RetryRule()
+        self._policy = policy
         self._timeout = timeout
         self._url = _endpoint(read_base_url(env, "OPENAI_BASE_URL", DEFAULT_URL))
         own_server = bool(env.get("OPENAI_BASE_URL", "").strip()) and not env.get("OPENAI_API_KEY", "").strip()
@@ -67,7 +68,7 @@ class OpenAiCompatibleModel:
         # OpenAI's newer models reject `max_tokens`; most other servers know only that name.
         limit_name = "max_completion_tokens" if self._url.startswith(DEFAULT_URL) else "max_tokens"
         wire = to_openai_request(request, self._model, limit_name)
-        return call_with_retries(lambda: self._ask(wire), self._rule, self._where)
+        return call_with_retries(lambda: self._ask(wire), self._policy, self._where)
 
     def estimate(self, request: Request | None) -> CallEstimate:
         return estimate_call(self._model, find_price(self._prices, *self._price_names), request)
@@ -119,8 +120,7 @@ class OpenAiCompatibleModel:
             remedy = "Raise the limit or add credit at the provider, then run again: all proved work is committed."
             return self._problem(SpendLimit, f"The provider's spending limit is reached: {message}", remedy)
         if error.code in RETRIED_STATUS:
-            headers = {name.lower(): value for name, value in error.headers.items()}
-            return TransientFailure(f"{error.code} {message}", read_retry_after(headers, time.time()))
+            return TransientFailure(f"{error.code} {message}", read_retry_after(error.headers, time.time()))
         remedy = REMEDIES.get(error.code, "See the provider's message; the same request will not succeed.")
         return self._problem(ModelProblem, f"The model refused the request ({error.code}): {message}", remedy)
 

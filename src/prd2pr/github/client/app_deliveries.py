@@ -11,8 +11,8 @@ from typing import Any
 
 from prd2pr.github.client.calls import RepositoryApi, check_response
 from prd2pr.github.client.exchange import RestCall, Send, join_path
-from prd2pr.github.client.retry import RetryPolicy
 from prd2pr.github.client.tokens import AppKey
+from prd2pr.retry import RetryPolicy
 
 # The next page's path is built here; only the cursor is taken from the response.
 NEXT_CURSOR = re.compile(r'[?&]cursor=([A-Za-z0-9_%=.-]{1,200})[^>]*>; rel="next"')

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from prd2pr.errors import HubProblem
 from prd2pr.github.client.errors import check_text_length, classify_error
 from prd2pr.github.client.exchange import ApiResponse, RestCall, Send, join_path
-from prd2pr.github.client.retry import Accept, CheckFirst, GiveUp, RetryLater, RetryNotice, RetryPolicy, decide_retry
+from prd2pr.github.client.retry import classify_outcome
+from prd2pr.retry import RetryPolicy
 
 T = TypeVar("T")
 
@@ -38,17 +39,17 @@ class RepositoryApi:
 
     def get(self, address: str, **params: str | int) -> Any:
         call = RestCall("GET", address, params)
-        return check_response(call, self._read(call)).body
+        return check_response(call, self._repeat(call)).body
 
     def get_optional(self, address: str, **params: str | int) -> Any | None:
         """Return the body; None if it does not exist."""
         call = RestCall("GET", address, params)
-        answer = self._read(call)
+        answer = self._repeat(call)
         return None if answer.status in {404, 410} else check_response(call, answer).body
 
     def get_response(self, address: str, **params: str | int) -> ApiResponse:
         """Return any response, for callers that need a refusal or the headers."""
-        return self._read(RestCall("GET", address, params))
+        return self._repeat(RestCall("GET", address, params))
 
     def pages(self, address: str, key: str = "", **params: str | int) -> Iterator[dict[str, Any]]:
         """Yield every item. `key`: where the items are, in responses that are not a plain list.
@@ -58,18 +59,13 @@ class RepositoryApi:
         number, more = 1, True
         while more:
             call = RestCall("GET", address, {**params, "per_page": PAGE_SIZE, "page": number})
-            answer = check_response(call, self._read(call))
+            answer = check_response(call, self._repeat(call))
             yield from (answer.body[key] if key else answer.body)
             more = NEXT_PAGE.search(answer.headers.get("link", "")) is not None
             number += 1
 
-    def _read(self, call: RestCall) -> ApiResponse:
-        for attempt in range(1, self._policy.tries + 1):
-            verdict = decide_retry(call, self._send(call), attempt, self._policy)
-            if isinstance(verdict, Accept):
-                return verdict.answer
-            self._wait(verdict, attempt)
-        raise AssertionError("the last try is given up")
+    def _repeat(self, call: RestCall) -> ApiResponse:
+        return self.send_checked(call, None)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -79,19 +75,24 @@ class RepositoryApi:
         return read(check_response(call, done).body) if isinstance(done, ApiResponse) else done
 
     def send_checked(
-        self, call: RestCall, look: Callable[[], T | None], before: Callable[[], None] = ignore_sending
+        self, call: RestCall, look: Callable[[], T | None] | None, before: Callable[[], None] = ignore_sending
     ) -> ApiResponse | T:
-        """Return the response, even a refusal, or what `look` found. `before` runs before each send and may raise."""
-        for attempt in range(1, self._policy.tries + 1):
+        """Return the response, even a refusal, or what `look` found. `before` runs before each send and may raise.
+
+        Without `look`, the call may be executed twice.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
             before()
-            verdict = decide_retry(call, self._send(call), attempt, self._policy)
-            if isinstance(verdict, Accept):
-                return verdict.answer
-            self._wait(verdict, attempt)
-            found = self._look_twice(look, attempt) if isinstance(verdict, CheckFirst) else None
+            outcome = classify_outcome(call, self._send(call), self._policy.now())
+            if isinstance(outcome, ApiResponse):
+                return outcome
+            if not self._policy.pause(attempt, outcome.why, outcome.limit):
+                raise outcome.make_problem(attempt, self._policy.now())
+            found = self._look_twice(look, attempt) if look and outcome.may_be_done else None
             if found is not None:
                 return found
-        raise AssertionError("the last try is given up")
 
     def _look_twice(self, look: Callable[[], T | None], attempt: int) -> T | None:
         """A read just after a write may be stale: only the second "nothing" counts."""
@@ -110,18 +111,7 @@ class RepositoryApi:
 
     def send_idempotent(self, call: RestCall) -> Any:
         """Repeat a write that makes nothing twice, such as objects named by their content."""
-        for attempt in range(1, self._policy.tries + 1):
-            verdict = decide_retry(call, self._send(call), attempt, self._policy)
-            if isinstance(verdict, Accept):
-                return check_response(call, verdict.answer).body
-            self._wait(verdict, attempt)
-        raise AssertionError("the last try is given up")
-
-    def _wait(self, verdict: RetryLater | CheckFirst | GiveUp, attempt: int) -> None:
-        if isinstance(verdict, GiveUp):
-            raise verdict.problem
-        self._policy.on_retry(RetryNotice(verdict.why, verdict.seconds, attempt, self._policy.tries))
-        self._policy.sleep(verdict.seconds)
+        return check_response(call, self._repeat(call)).body
 
 
 def check_response(call: RestCall, answer: ApiResponse) -> ApiResponse:

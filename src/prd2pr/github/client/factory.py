@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from prd2pr.errors import UsageProblem
 from prd2pr.github.client.calls import RepositoryApi
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.client.retry import RetryPolicy
 from prd2pr.github.client.tokens import AppTokens, StaticToken, TokenSource, read_token_config
+from prd2pr.retry import RetryPolicy
 
 if TYPE_CHECKING:
     import httpx
 
 API_URL = "https://api.github.com"
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}")
+API_RETRIES = RetryPolicy()
 
 
 def open_hub(
@@ -25,7 +26,7 @@ def open_hub(
     token: TokenSource,
     api_url: str = API_URL,
     graphql_url: str = "",
-    policy: RetryPolicy | None = None,
+    policy: RetryPolicy = API_RETRIES,
     transport: httpx.BaseTransport | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> GitHubHub:
@@ -34,7 +35,7 @@ def open_hub(
 
     client = GitHubConnection(TokenAuthStrategy(token), api_url, graphql_url, transport)
     return GitHubHub(
-        RepositoryApi(client.send, check_repository_name(repository), policy or RetryPolicy()),
+        RepositoryApi(client.send, check_repository_name(repository), policy),
         token,
         client.close,
         say,

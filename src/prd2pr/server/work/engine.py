@@ -24,6 +24,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
+from prd2pr.retry import RetryPolicy
 from prd2pr.server.database import Database, read_database_time
 from prd2pr.server.file_owner import match_directory_owner
 from prd2pr.server.orders.store import OrderTry
@@ -109,15 +110,18 @@ def process_batch(batch: str, lane: str, attempt: int, earlier: EarlierRequest) 
     if outcome["kind"] == "started":
         settle_batch(context.database, key.id, outcome["text"])
         return outcome["kind"]
-    is_last = attempt >= context.settings.attempts
-    fail_batch(context.database, key.id, outcome["text"], is_last=is_last)
-    if not is_last:
+    delay = make_retry_policy(context.settings).wait(attempt)
+    fail_batch(context.database, key.id, outcome["text"], is_last=delay is None)
+    if delay is not None:
         request = read_request()
         asked_at = request[1] if request else (earlier or (0.0, ""))[0]
-        delay = min(MAX_BACKOFF_SECONDS, context.settings.backoff_seconds * 2.0 ** (attempt - 1))
         unclear = (asked_at, outcome["mark"]) if outcome["kind"] == "unclear" else None
         enqueue_batch(BatchKey(batch, lane, attempt + 1), str(attempt + 1), unclear, delay)
     return outcome["kind"]
+
+
+def make_retry_policy(settings: ServerSettings) -> RetryPolicy:
+    return RetryPolicy(tries=settings.attempts, first_wait=settings.backoff_seconds, longest_wait=MAX_BACKOFF_SECONDS)
 
 
 def ensure_started(key: BatchKey, earlier: EarlierRequest) -> Outcome:

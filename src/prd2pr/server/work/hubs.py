@@ -10,15 +10,15 @@ import httpx
 
 from prd2pr.github.client.factory import check_repository_name, open_hub
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.client.retry import RetryPolicy
 from prd2pr.github.client.tokens import TokenSource
 from prd2pr.github.setup.app_permissions import DISPATCH_ACCESS, WORK_ACCESS, Access
+from prd2pr.retry import RetryPolicy
 from prd2pr.server.installations import open_installations, read_app_key
 from prd2pr.server.settings import ServerSettings
 
 MAX_OPEN_HUBS = 256
 # Short, since the batch itself is retried later.
-RETRY_POLICY = RetryPolicy(tries=3, first_wait=0.3, longest_wait=5.0, longest_limit=10.0)
+RETRY_POLICY = RetryPolicy(tries=3, first_wait=0.3, longest_wait=5.0, longest_request=10.0)
 
 
 class SharedTransport(httpx.BaseTransport):
