@@ -26,7 +26,6 @@ from prd2pr.client import (
     TooMany,
     Unreachable,
 )
-from prd2pr.client.sse import SseParser
 
 ROOT = Path(__file__).parents[2]
 
@@ -177,15 +176,23 @@ def test_listening_gives_up_after_its_patience():
         next(client.events(patience=0))
 
 
+def make_stream(text: str) -> httpx.Response:
+    return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, text=text)
+
+
 def test_a_truncated_event_is_dropped_and_its_id_is_not_recorded():
-    parser = SseParser(last_id="4")
-    for line in ("id: 5", "event: run_completed", 'data: {"at": "", "repo": "", "data": {}}'):
-        assert parser.feed(line) is None
-    parser.reset()
-    assert parser.feed("") is None and parser.last_id == "4"
-    for line in (": a comment", "id: 6", "retry: 250"):
-        parser.feed(line)
-    assert parser.feed("") is None and parser.last_id == "6" and parser.retry == 0.25
+    event = 'id: 5\nevent: run_completed\ndata: {"at": "", "repo": "", "data": {"n": 1}}\n'
+    client, asked, slept = client_with_answers(
+        make_stream(event),
+        make_stream(": a comment\nid: 6\nretry: 250\n\n"),
+        httpx.Response(200, text="not a stream"),
+        httpx.Response(503, headers={"Retry-After": "3"}),
+        make_stream("id: 6\ndata: []\n\nid: 7\ndata: cut off\n\n" + event + "\n"),
+    )
+    received = next(client.events(after="4"))
+    assert (received.id, received.kind, received.data) == ("5", "run_completed", {"n": 1})
+    assert [request.headers["Last-Event-ID"] for request in asked] == ["4", "4", "6", "6", "6"]
+    assert slept[:2] == [0.2, 0.25] and slept[3] == 3.0
 
 
 def test_the_client_needs_only_the_view_model_and_its_records():

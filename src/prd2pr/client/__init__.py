@@ -1,4 +1,4 @@
-"""A client for the server's API, blocking and asynchronous. It needs httpx and pydantic.
+"""A client for the server's API, blocking and asynchronous. It needs httpx, httpx-sse and pydantic.
 
 May import `views` and `domain`: only the view model, with which the server answers, and the records it is made of.
 
@@ -7,8 +7,7 @@ with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
         client.retry(task.key, why="the library was fixed")
 """
 
-from prd2pr.client.asynchronous import AsyncClient
-from prd2pr.client.blocking import Client
+from prd2pr.client.clients import AsyncClient, Client
 from prd2pr.client.errors import (
     ApiError,
     Conflict,

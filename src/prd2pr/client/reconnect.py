@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+from httpx_sse import ServerSentEvent
 
 from prd2pr.client import protocol
 from prd2pr.client.errors import ApiError, ServerTrouble, TooMany
 from prd2pr.client.models import Event
-from prd2pr.client.sse import SseParser
 from prd2pr.retry import RetryPolicy
 
 READ_TIMEOUT = 60.0  # seconds; the server sends a heartbeat every 15
-FIRST_WAIT = 0.2  # after a connection that the server closed
+FIRST_WAIT = 0.2  # seconds after the server closed the connection
 EVENT_RETRIES = RetryPolicy(
     tries=sys.maxsize, first_wait=2 * FIRST_WAIT, longest_wait=30.0, longest_request=30.0, cuts_long_requests=True
 )
@@ -26,17 +26,18 @@ class EventSubscription:
     path = f"{protocol.PREFIX}/events"
 
     def __init__(self, url: str, after: str, patience: float | None) -> None:
-        self.parser = SseParser(last_id=after)
+        self._last_id = after
         self._url = url
         self._policy = EVENT_RETRIES if patience is None else replace(EVENT_RETRIES, deadline=patience)
         self._since = time.monotonic()  # the time of the last connection
         self._failures = 0
         self._wait: float | None = None
+        self._close_wait = FIRST_WAIT  # until the server requests another
 
     def make_request(self, repo: str) -> dict[str, Any]:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-        if self.parser.last_id:
-            headers["Last-Event-ID"] = self.parser.last_id
+        if self._last_id:
+            headers["Last-Event-ID"] = self._last_id
         timeout = httpx.Timeout(10.0, read=READ_TIMEOUT)
         return {"headers": headers, "params": {"repo": repo} if repo else None, "timeout": timeout}
 
@@ -50,21 +51,34 @@ class EventSubscription:
             raise problem
         self._count_failure(problem, problem.retry_after)
 
-    def parse_line(self, line: str) -> tuple[Event, ...]:
-        """Return the event that this line completes, if any."""
-        event = self.parser.feed(line)
+    def parse_message(self, message: ServerSentEvent) -> tuple[Event, ...]:
+        """Return the event of a complete message; none if it only tells the position. One cut off never comes here."""
         self._since = time.monotonic()
-        return (event,) if event else ()
+        self._last_id = message.id or self._last_id
+        self._close_wait = self._close_wait if message.retry is None else message.retry / 1000
+        try:
+            payload = message.json()
+        except ValueError:
+            return ()
+        if not isinstance(payload, dict):
+            return ()
+        data = payload.get("data")
+        return (
+            Event(
+                id=message.id,
+                kind=message.event,
+                at=str(payload.get("at", "")),
+                repo=str(payload.get("repo", "")),
+                data=data if isinstance(data, dict) else {},
+            ),
+        )
 
     def handle_error(self, error: httpx.HTTPError) -> None:
         self._count_failure(protocol.make_unreachable(self._url, error))
 
     def compute_wait(self) -> float:
         """Return the seconds to wait before the next connection."""
-        self.parser.reset()
-        if self._wait is not None:
-            return self._wait
-        return FIRST_WAIT if self.parser.retry is None else min(EVENT_RETRIES.longest_wait, self.parser.retry)
+        return min(EVENT_RETRIES.longest_wait, self._close_wait) if self._wait is None else self._wait
 
     def _count_failure(self, problem: ApiError, requested: float | None = None) -> None:
         self._failures += 1
