@@ -153,6 +153,19 @@ class Shape:
             if len(found) > 1 or python.get(name, 0) > 1
         }
 
+    def repeated_runs(self, length: int) -> list[str]:
+        """List the places of `length` successive lines that also appear elsewhere, as `path:line = path:line`."""
+        first: dict[tuple[str, ...], str] = {}
+        found = []
+        for module in self.modules:
+            lines = [line.strip() for line in module.text.splitlines()]
+            for start in range(len(lines) - length + 1):
+                place = f"{module.path}:{start + 1}"
+                known = first.setdefault(tuple(lines[start : start + length]), place)
+                if known != place:
+                    found.append(f"{known} = {place}")
+        return found
+
     def function_lengths(self) -> list[tuple[int, str]]:
         return sorted(
             (

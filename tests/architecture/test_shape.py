@@ -18,6 +18,7 @@ MAX_CONTEXT_FIELDS = 12
 MAX_PROTOCOL_METHODS = 8
 MAX_PARAMETERS = 12  # of a public function
 MAX_STORY_TYPES = 14
+MAX_REPEATED_LINES = 10
 
 PURE_PACKAGES = ("domain/", "prd/", "views/", "verification/gates/", "languages/python/rules/")
 EFFECTS = {"http", "os", "random", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "time", "urllib"}
@@ -91,6 +92,7 @@ def test_the_table(shape: Shape, capsys: pytest.CaptureFixture[str]) -> None:
         ("public names defined twice", str(len(shape.repeated_names)), "0"),
         ("small modules with one importer", str(len(small_modules(shape))), "0"),
         ("types that describe a story", str(len(list_story_types(shape))), str(MAX_STORY_TYPES)),
+        ("repeated runs of lines", str(len(shape.repeated_runs(MAX_REPEATED_LINES + 1))), "0"),
         ("import cycles", str(len(shape.import_cycles)), "0"),
         ("longest module", f"{longest.lines}  {longest.path}", str(MAX_MODULE_LINES)),
         ("longest function", f"{functions[0][0]}  {functions[0][1]}", str(MAX_FUNCTION_LINES)),
@@ -121,6 +123,20 @@ def test_every_module_has_a_docstring(shape: Shape) -> None:
 
 def test_a_public_name_is_defined_once(shape: Shape) -> None:
     assert shape.repeated_names == {}
+
+
+def test_no_run_of_lines_is_repeated(shape: Shape) -> None:
+    """Lines are compared without indentation, in the same module too. Imports, brackets and blank lines count like any
+    other: a long list of names that two modules import is avoided by importing their module."""
+    assert shape.repeated_runs(MAX_REPEATED_LINES + 1) == []
+
+
+def test_repeated_runs_of_lines_are_found(tmp_path: Path) -> None:
+    lines = [f"value_{number} = {number}" for number in range(MAX_REPEATED_LINES + 1)]
+    (tmp_path / "a.py").write_text("\n".join(["import os", *lines]))
+    (tmp_path / "b.py").write_text("def f():\n    " + "\n    ".join(lines))
+    (tmp_path / "c.py").write_text("\n".join(lines[1:]))
+    assert read_shape(tmp_path).repeated_runs(MAX_REPEATED_LINES + 1) == ["a.py:2 = b.py:2"]
 
 
 def test_small_modules_are_part_of_their_importer(shape: Shape) -> None:

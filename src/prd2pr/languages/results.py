@@ -7,18 +7,8 @@ from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Failure, FailureKind, Outcome, TestResult
 from prd2pr.domain.wording import extract_error_line
+from prd2pr.languages import runner_kinds
 from prd2pr.languages.base import Language, ParsedTestFile
-from prd2pr.languages.runner_kinds import (
-    CanaryTests,
-    FinishedTest,
-    ProgramOutput,
-    ProgramResults,
-    RunnerContext,
-    RunnerKind,
-    RunnerProgram,
-    Stage,
-    ThrownError,
-)
 from prd2pr.languages.test_ids import IdAssigner
 
 _MAX_WORDS = 300
@@ -32,11 +22,11 @@ _INTERRUPTED: dict[str, tuple[FailureKind, str]] = {
 class CompletedRun:
     """The raw output of one run."""
 
-    kind: RunnerKind
+    kind: runner_kinds.RunnerKind
     language: Language
-    context: RunnerContext
-    outputs: tuple[ProgramOutput, ...]
-    canaries: tuple[CanaryTests, ...]
+    context: runner_kinds.RunnerContext
+    outputs: tuple[runner_kinds.ProgramOutput, ...]
+    canaries: tuple[runner_kinds.CanaryTests, ...]
     killed: str = ""  # why it was stopped; empty: it was not
 
 
@@ -50,7 +40,8 @@ class JudgedRun:
 
 def judge_run(run: CompletedRun) -> JudgedRun:
     results = [
-        ProgramResults() if output.is_truncated else run.kind.read(output, run.context) for output in run.outputs
+        runner_kinds.ProgramResults() if output.is_truncated else run.kind.read(output, run.context)
+        for output in run.outputs
     ]
     canaries = {canary.path: canary for canary in run.canaries}
     files = {path: run.language.read_tests(path, text) for path, text in run.context.texts.items()}
@@ -70,8 +61,8 @@ def judge_run(run: CompletedRun) -> JudgedRun:
     return JudgedRun(tuple(found.values()), tuple(errors), tuple(dict.fromkeys(problems)), tools)
 
 
-def _group_by_file(results: Iterable[ProgramResults]) -> dict[str, list[FinishedTest]]:
-    grouped: dict[str, list[FinishedTest]] = {}
+def _group_by_file(results: Iterable[runner_kinds.ProgramResults]) -> dict[str, list[runner_kinds.FinishedTest]]:
+    grouped: dict[str, list[runner_kinds.FinishedTest]] = {}
     for each in results:
         for ended in each.ended:
             grouped.setdefault(ended.path, []).append(ended)
@@ -82,7 +73,7 @@ def _group_by_file(results: Iterable[ProgramResults]) -> dict[str, list[Finished
 
 
 def _make_results(
-    run: CompletedRun, path: str, ended: Sequence[FinishedTest], file: ParsedTestFile
+    run: CompletedRun, path: str, ended: Sequence[runner_kinds.FinishedTest], file: ParsedTestFile
 ) -> Iterator[TestResult]:
     names = IdAssigner(path, file.tests)
     for each in ended:
@@ -94,14 +85,17 @@ def _make_results(
         )
 
 
-def _get_outcome(ended: FinishedTest) -> Outcome:
+def _get_outcome(ended: runner_kinds.FinishedTest) -> Outcome:
     if ended.outcome == "failed" and ended.why == "hook":
         return "error"
     return ended.outcome
 
 
 def _make_failure(
-    run: CompletedRun, ended: FinishedTest, siblings: Sequence[FinishedTest], file: ParsedTestFile
+    run: CompletedRun,
+    ended: runner_kinds.FinishedTest,
+    siblings: Sequence[runner_kinds.FinishedTest],
+    file: ParsedTestFile,
 ) -> Failure | None:
     if ended.outcome != "failed":
         return None
@@ -118,7 +112,7 @@ def _make_failure(
         return _make_bare_failure(*_INTERRUPTED[ended.why])
     if ended.thrown is None:
         return _make_bare_failure(FailureKind.EXCEPTION, "failed without a reason")
-    stage: Stage = "setup" if ended.why == "hook" else "call"
+    stage: runner_kinds.Stage = "setup" if ended.why == "hook" else "call"
     found = run.kind.classify_failure(ended.thrown, stage, ended.path, file, run.context)
     return found.model_copy(update={"kind": FailureKind.FIXTURE}) if ended.why == "hook" else found
 
@@ -131,7 +125,10 @@ def _make_bare_failure(kind: FailureKind, message: str) -> Failure:
 
 
 def _add_broken_files(
-    run: CompletedRun, results: Iterable[ProgramResults], files: dict[str, ParsedTestFile], found: dict[str, TestResult]
+    run: CompletedRun,
+    results: Iterable[runner_kinds.ProgramResults],
+    files: dict[str, ParsedTestFile],
+    found: dict[str, TestResult],
 ) -> Iterator[Failure]:
     """Fail every declared test of a file that cannot be loaded."""
     for broken in (broken for each in results for broken in each.broken):
@@ -143,7 +140,7 @@ def _add_broken_files(
                 found[declared.id] = TestResult(id=declared.id, outcome="error", failure=failure)
 
 
-def _make_load_failure(run: CompletedRun, thrown: ThrownError, path: str, file: ParsedTestFile) -> Failure:
+def _make_load_failure(run: CompletedRun, thrown: runner_kinds.ThrownError, path: str, file: ParsedTestFile) -> Failure:
     found = run.kind.classify_failure(thrown, "collect", path, file, run.context)
     if not file.broken:
         return found
@@ -152,7 +149,10 @@ def _make_load_failure(run: CompletedRun, thrown: ThrownError, path: str, file: 
 
 
 def _add_unfinished(
-    run: CompletedRun, results: Iterable[ProgramResults], files: dict[str, ParsedTestFile], found: dict[str, TestResult]
+    run: CompletedRun,
+    results: Iterable[runner_kinds.ProgramResults],
+    files: dict[str, ParsedTestFile],
+    found: dict[str, TestResult],
 ) -> None:
     """Fail declared tests without a result in files whose process ended early."""
     known = {path for each in results for path in (*each.finished, *(broken.path for broken in each.broken))}
@@ -171,7 +171,7 @@ def _add_unfinished(
 # --- honesty ----------------------------------------------------------------------------------------------------------
 
 
-def _check_status(run: CompletedRun, results: Sequence[ProgramResults]) -> Iterator[str]:
+def _check_status(run: CompletedRun, results: Sequence[runner_kinds.ProgramResults]) -> Iterator[str]:
     for output, each in zip(run.outputs, results, strict=True):
         if output.is_truncated:
             name = _describe_program(output.program)
@@ -190,20 +190,20 @@ def _check_status(run: CompletedRun, results: Sequence[ProgramResults]) -> Itera
             yield f"{name} ended with status {output.status}, but its canary must make it {expected}"
 
 
-def _describe_program(program: RunnerProgram) -> str:
+def _describe_program(program: runner_kinds.RunnerProgram) -> str:
     return f"the run of {program.files[0]}" if len(program.files) == 1 else "the test run"
 
 
-def _is_broken(path: str, results: ProgramResults) -> bool:
+def _is_broken(path: str, results: runner_kinds.ProgramResults) -> bool:
     return any(broken.path == path for broken in results.broken)
 
 
-def _has_canary(run: CompletedRun, program: RunnerProgram, results: ProgramResults) -> bool:
+def _has_canary(run: CompletedRun, program: runner_kinds.RunnerProgram, results: runner_kinds.ProgramResults) -> bool:
     return any(canary.path in program.files and not _is_broken(canary.path, results) for canary in run.canaries)
 
 
 def _check_canaries(
-    run: CompletedRun, results: Sequence[ProgramResults], found: dict[str, TestResult]
+    run: CompletedRun, results: Sequence[runner_kinds.ProgramResults], found: dict[str, TestResult]
 ) -> Iterator[str]:
     ended = _group_by_file(results)
     broken = {each.path for one in results for each in one.broken}
@@ -215,7 +215,7 @@ def _check_canaries(
         yield from _check_canary(canary, by_title)
 
 
-def _check_canary(canary: CanaryTests, by_title: dict[str, FinishedTest]) -> Iterator[str]:
+def _check_canary(canary: runner_kinds.CanaryTests, by_title: dict[str, runner_kinds.FinishedTest]) -> Iterator[str]:
     place = canary.path
     if missing := canary.titles - by_title.keys():
         yield f"{len(missing)} of the canary tests in {place} did not run"

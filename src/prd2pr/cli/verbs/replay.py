@@ -11,35 +11,22 @@ from pathlib import Path
 
 from prd2pr.errors import UsageProblem
 from prd2pr.github.commands.parser import BadArguments, ParsedCommand, ParsedLine, UnknownCommand, parse_comment
+from prd2pr.github.events import events
 from prd2pr.github.events.event_filter import NO_COMMAND
-from prd2pr.github.events.events import (
-    AppInstalled,
-    BranchPushed,
-    CommentCreated,
-    Event,
-    EventIgnored,
-    LabelAdded,
-    PullClosed,
-    PullReopened,
-    ScheduleTriggered,
-    ServerDispatched,
-    WorkflowDispatched,
-    read_event,
-)
 
 MAX_BYTES = 25_000_000  # GitHub's limit
 # Names of the events in the JSON output, which must not change with the classes.
-EVENT_NAMES: dict[type[Event], str] = {
-    AppInstalled: "installed",
-    BranchPushed: "pushed",
-    CommentCreated: "commented",
-    EventIgnored: "ignored",
-    LabelAdded: "labelled",
-    PullClosed: "pullclosed",
-    PullReopened: "pullreopened",
-    ScheduleTriggered: "scheduled",
-    ServerDispatched: "stirred",
-    WorkflowDispatched: "dispatched",
+EVENT_NAMES: dict[type[events.Event], str] = {
+    events.AppInstalled: "installed",
+    events.BranchPushed: "pushed",
+    events.CommentCreated: "commented",
+    events.EventIgnored: "ignored",
+    events.LabelAdded: "labelled",
+    events.PullClosed: "pullclosed",
+    events.PullReopened: "pullreopened",
+    events.ScheduleTriggered: "scheduled",
+    events.ServerDispatched: "stirred",
+    events.WorkflowDispatched: "dispatched",
 }
 
 
@@ -47,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     path = Path(options.payload)
     payload = read_payload_file(path)
     if options.dry_run:
-        return print_actions(read_event(options.event, payload), as_json=options.json)
+        return print_actions(events.read_event(options.event, payload), as_json=options.json)
     from prd2pr.cli.verbs.action import main as run_action
 
     os.environ.update(GITHUB_EVENT_NAME=options.event, GITHUB_EVENT_PATH=str(path.resolve()))
@@ -67,7 +54,7 @@ def read_payload_file(path: Path) -> object:
         ) from None
 
 
-def print_actions(event: Event, *, as_json: bool) -> int:
+def print_actions(event: events.Event, *, as_json: bool) -> int:
     lines = list(describe_event(event))
     if as_json:
         kind = EVENT_NAMES[type(event)]
@@ -77,29 +64,29 @@ def print_actions(event: Event, *, as_json: bool) -> int:
     return 0
 
 
-def describe_event(event: Event) -> Iterator[str]:
+def describe_event(event: events.Event) -> Iterator[str]:
     """Yield what the event would trigger. Permissions are not checked, since that needs GitHub."""
     match event:
-        case EventIgnored():
+        case events.EventIgnored():
             yield f"ignored: {event.reason}"
-        case BranchPushed():
+        case events.BranchPushed():
             yield f"read the PRDs that {event.actor.login} pushed to {event.branch}: {describe_paths(event)}"
-        case LabelAdded():
+        case events.LabelAdded():
             yield f"if `{event.label}` is the trigger label, plan #{event.number}, for {event.actor.login}"
-        case CommentCreated():
+        case events.CommentCreated():
             found = parse_comment(event.comment.body)
             yield from map(describe_command, found) if found else [f"nothing: {NO_COMMAND}"]
-        case WorkflowDispatched():
+        case events.WorkflowDispatched():
             yield f"resume {event.inputs.get('prd') or 'every PRD in progress'}"
-        case ScheduleTriggered() | ServerDispatched():
+        case events.ScheduleTriggered() | events.ServerDispatched():
             yield "look for missed work: every PRD in progress, and issues with the trigger label"
-        case PullClosed():
+        case events.PullClosed():
             yield f"record that #{event.number} is {'merged' if event.merged else 'closed'}"
-        case AppInstalled():
+        case events.AppInstalled():
             yield f"record that the App is {event.action} for {event.account}"
 
 
-def describe_paths(event: BranchPushed) -> str:
+def describe_paths(event: events.BranchPushed) -> str:
     return "determined with git" if event.paths is None else ", ".join(event.paths) or "none"
 
 

@@ -6,19 +6,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from prd2pr.domain import forge
 from prd2pr.domain.ci import CheckResult
-from prd2pr.domain.forge import (
-    Actor,
-    BotIdentities,
-    CheckRun,
-    Comment,
-    Issue,
-    Label,
-    LabelEvent,
-    PermissionLevel,
-    Pull,
-    Reaction,
-)
 from prd2pr.github.client import checks, comments, issues, json_reader, pulls
 from prd2pr.github.client.calls import RepositoryApi, check_response, post_call
 from prd2pr.github.client.errors import classify_error
@@ -27,10 +16,10 @@ from prd2pr.github.client.tokens import TokenSource
 from prd2pr.github.client.workflow_runs import list_unfinished_jobs
 from prd2pr.github.permissions import has_level
 
-GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
+GITHUB_ACTIONS = forge.Actor("github-actions[bot]", 41898282, bot=True)
 
 
-def sync_labels(api: RepositoryApi, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:
+def sync_labels(api: RepositoryApi, number: int, wanted: tuple[forge.Label, ...], among: tuple[str, ...]) -> None:
     """GitHub treats names that differ only in case as the same."""
     there = list_issue_labels(api, number)
     names = {label.name.lower() for label in wanted}
@@ -61,7 +50,7 @@ def add_labels(api: RepositoryApi, number: int, names: tuple[str, ...]) -> None:
     api.create_or_find(call, lambda: True if wanted <= list_issue_labels(api, number) else None, lambda _: True)
 
 
-def ensure_label(api: RepositoryApi, label: Label) -> None:
+def ensure_label(api: RepositoryApi, label: forge.Label) -> None:
     def there() -> bool | None:
         return None if api.get_optional(api.path("labels", label.name)) is None else True
 
@@ -84,7 +73,7 @@ class GitHubHub:
         self._log = say
         self.close = close
         self._source = source
-        self._me: Actor | None = None
+        self._me: forge.Actor | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -96,16 +85,16 @@ class GitHubHub:
 
     # --- people -------------------------------------------------------------------------------------------------------
 
-    def me(self) -> Actor:
+    def me(self) -> forge.Actor:
         if self._me is None:
             self._me = self._fetch_me()
         return self._me
 
-    def ours(self) -> BotIdentities:
+    def ours(self) -> forge.BotIdentities:
         """A workflow of this repository may have started what an App continues. Others could copy a marker."""
         return tuple({actor.id: actor for actor in (self.me(), GITHUB_ACTIONS)}.values())
 
-    def _fetch_me(self) -> Actor:
+    def _fetch_me(self) -> forge.Actor:
         login = self._source.login()
         if login:
             return json_reader.read_actor(self.api.get(join_path("users", login)))
@@ -117,7 +106,7 @@ class GitHubHub:
             return GITHUB_ACTIONS
         raise classify_error(RestCall("GET", join_path("user")), answer)
 
-    def permission(self, login: str) -> PermissionLevel:
+    def permission(self, login: str) -> forge.PermissionLevel:
         found = self.api.get_optional(self.api.path("collaborators", login, "permission"))
         return "none" if found is None else json_reader.read_level(found)
 
@@ -126,19 +115,19 @@ class GitHubHub:
 
     # --- issues -------------------------------------------------------------------------------------------------------
 
-    def issue(self, number: int) -> Issue | None:
+    def issue(self, number: int) -> forge.Issue | None:
         return issues.fetch_issue(self.api, number)
 
-    def issues_labelled(self, label: str) -> tuple[Issue, ...]:
+    def issues_labelled(self, label: str) -> tuple[forge.Issue, ...]:
         return issues.list_labelled_issues(self.api, label)
 
-    def last_labelling(self, number: int, label: str) -> LabelEvent | None:
+    def last_labelling(self, number: int, label: str) -> forge.LabelEvent | None:
         return issues.find_last_labelling(self.api, number, label)
 
-    def find_issue(self, marker: str) -> Issue | None:
+    def find_issue(self, marker: str) -> forge.Issue | None:
         return issues.find_marked_issue(self.api, self.ours(), marker)
 
-    def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> Issue:
+    def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> forge.Issue:
         return issues.ensure_issue(self.api, self.ours(), title, body, labels=labels, marker=marker)
 
     def edit_issue(
@@ -146,48 +135,48 @@ class GitHubHub:
     ) -> None:
         issues.edit_issue(self.api, number, title, body, closed)
 
-    def sub_issues(self, number: int) -> tuple[Issue, ...]:
+    def sub_issues(self, number: int) -> tuple[forge.Issue, ...]:
         return issues.list_sub_issues(self.api, number)
 
-    def add_sub_issue(self, number: int, child: Issue) -> None:
+    def add_sub_issue(self, number: int, child: forge.Issue) -> None:
         issues.add_sub_issue(self.api, number, child)
 
     # --- pull requests ------------------------------------------------------------------------------------------------
 
-    def pull(self, number: int) -> Pull | None:
+    def pull(self, number: int) -> forge.Pull | None:
         return pulls.fetch_pull(self.api, number)
 
-    def pull_for_branch(self, branch: str, base: str = "") -> Pull | None:
+    def pull_for_branch(self, branch: str, base: str = "") -> forge.Pull | None:
         return pulls.find_pull_for_branch(self.api, branch, base or self.default_branch(), self._authors())
 
     def _authors(self) -> pulls.Authors:
         """GitHub allows one pull request per branch and base, so one by a writer is accepted too."""
         return pulls.Authors(self._trusts, self._is_ours)
 
-    def _trusts(self, author: Actor) -> bool:
+    def _trusts(self, author: forge.Actor) -> bool:
         return self._is_ours(author) or has_level(self.permission(author.login), "write")
 
-    def _is_ours(self, author: Actor) -> bool:
+    def _is_ours(self, author: forge.Actor) -> bool:
         return author.id in {each.id for each in self.ours()}
 
-    def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
+    def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> forge.Pull:
         return pulls.ensure_pull(self.api, title, body, head, base, draft=draft, authors=self._authors())
 
-    def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None:
+    def edit_pull(self, pull: forge.Pull, *, title: str | None = None, body: str | None = None) -> None:
         pulls.edit_pull(self.api, pull.number, title, body)
 
-    def set_draft(self, pull: Pull, *, draft: bool) -> None:
+    def set_draft(self, pull: forge.Pull, *, draft: bool) -> None:
         pulls.set_draft(self.api, pull.number, draft=draft)
 
     # --- comments -----------------------------------------------------------------------------------------------------
 
-    def comments(self, number: int, after: int = 0) -> tuple[Comment, ...]:
+    def comments(self, number: int, after: int = 0) -> tuple[forge.Comment, ...]:
         return comments.list_comments(self.api, number, after)
 
-    def find_comment(self, number: int, marker: str) -> Comment | None:
+    def find_comment(self, number: int, marker: str) -> forge.Comment | None:
         return comments.find_marked_comment(self.api, self.ours(), number, marker)
 
-    def comment(self, number: int, body: str, *, marker: str) -> Comment:
+    def comment(self, number: int, body: str, *, marker: str) -> forge.Comment:
         return comments.ensure_comment(self.api, self.ours(), number, body, marker)
 
     def edit_comment(self, comment: int, body: str) -> None:
@@ -196,23 +185,23 @@ class GitHubHub:
                 "GitHub does not allow editing a comment by our earlier account: a new comment was posted instead"
             )
 
-    def has_reaction(self, comment: int, reaction: Reaction) -> bool:
+    def has_reaction(self, comment: int, reaction: forge.Reaction) -> bool:
         return comments.has_reaction(
             self.api, self.ours(), self.api.path("issues", "comments", comment, "reactions"), reaction
         )
 
-    def react(self, comment: int, reaction: Reaction) -> None:
+    def react(self, comment: int, reaction: forge.Reaction) -> None:
         comments.add_reaction(self.api, self.me(), self.api.path("issues", "comments", comment, "reactions"), reaction)
 
-    def react_to_issue(self, number: int, reaction: Reaction) -> None:
+    def react_to_issue(self, number: int, reaction: forge.Reaction) -> None:
         comments.add_reaction(self.api, self.me(), self.api.path("issues", number, "reactions"), reaction)
 
     # --- labels, checks and workflows ---------------------------------------------------------------------------------
 
-    def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:
+    def set_labels(self, number: int, wanted: tuple[forge.Label, ...], among: tuple[str, ...]) -> None:
         sync_labels(self.api, number, wanted, among)
 
-    def check(self, check: CheckRun) -> None:
+    def check(self, check: forge.CheckRun) -> None:
         checks.publish_check_run(self.api, self.me(), check)
 
     def check_results(self, sha: str) -> tuple[CheckResult, ...]:

@@ -36,15 +36,8 @@ USE_A_NEW_COMMENT = "Write the rest in a new comment."
 
 
 @dataclass(frozen=True)
-class ParsedCommand:
+class KnownCommand:
     name: str  # as in the table: "tdd next"
-    stories: tuple[str, ...] = ()
-    text: str = ""
-    number: int | None = None
-    code: str = ""  # of a finding or an error, in capitals
-    about: str = ""  # a command's name: `/tdd help sprint plan`
-    circuit: str = ""
-    written: str = ""  # the line as it was written
 
     @property
     def spec(self) -> CommandSpec:
@@ -57,6 +50,17 @@ class ParsedCommand:
     @property
     def needs(self) -> PermissionLevel:
         return self.spec.needs
+
+
+@dataclass(frozen=True)
+class ParsedCommand(KnownCommand):
+    stories: tuple[str, ...] = ()
+    text: str = ""
+    number: int | None = None
+    code: str = ""  # of a finding or an error, in capitals
+    about: str = ""  # a command's name: `/tdd help sprint plan`
+    circuit: str = ""
+    written: str = ""  # the line as it was written
 
     @property
     def reads(self) -> bool:
@@ -81,23 +85,10 @@ class UnknownCommand:
 
 
 @dataclass(frozen=True)
-class BadArguments:
-    name: str
+class BadArguments(KnownCommand):
     problem: str
     written: str = ""
     helps: str = ""  # what to do; empty: write it as its usage says
-
-    @property
-    def spec(self) -> CommandSpec:
-        return COMMANDS[self.name]
-
-    @property
-    def shown(self) -> str:
-        return self.spec.shown
-
-    @property
-    def needs(self) -> PermissionLevel:
-        return self.spec.needs
 
 
 ParsedLine = ParsedCommand | UnknownCommand | BadArguments

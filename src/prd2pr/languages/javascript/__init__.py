@@ -6,7 +6,8 @@ Offers `LANGUAGE`, and `NODE`, `VITEST` and `JEST` in the runner modules. May im
 
 from __future__ import annotations
 
-from prd2pr.languages.base import Language
+from dataclasses import replace
+
 from prd2pr.languages.javascript.declared_tests import read_tests
 from prd2pr.languages.javascript.expectations import EXPECTATIONS
 from prd2pr.languages.javascript.files import ENDINGS, is_test_file, name_module
@@ -16,20 +17,12 @@ from prd2pr.languages.javascript.return_values import FUNCTIONS
 from prd2pr.languages.javascript.source_rules import RULES as SOURCE_RULES
 from prd2pr.languages.javascript.test_rules import RULES as TEST_RULES
 
-LANGUAGE = Language(
-    name="javascript",
-    file_endings=ENDINGS,
-    is_test_file=is_test_file,
+LANGUAGE = replace(
+    FUNCTIONS.make_language("javascript", ENDINGS, is_test_file, name_module),
     read_tests=read_tests,
     check_tests=TEST_RULES.check,
     check_source=SOURCE_RULES.check,
     list_signatures=list_signatures,
-    make_knock_outs=FUNCTIONS.make_knock_outs,
     make_wrong_expectations=EXPECTATIONS.make_wrong,
-    measure_source=FUNCTIONS.measure_source,
-    normalize_program=FUNCTIONS.normalize_program,
-    name_module=name_module,
-    make_mutants=FUNCTIONS.make_mutants,
-    replace_return_values=FUNCTIONS.replace_return_values,
     check_manifest=check_manifest,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prd2pr.languages.base import Language
 from prd2pr.languages.changed_lines import find_changed_lines
 from prd2pr.languages.mutation_plan import Edit, Fault, ReplacementKind, ReturnReplacement
 from prd2pr.languages.syntax.faults import make_fault
@@ -93,6 +94,26 @@ class Functions:
     knock_out: KnockOut
     replace_returns: ReplaceReturns
     entry_points: frozenset[str] = frozenset()
+
+    def make_language(
+        self,
+        name: str,
+        file_endings: tuple[str, ...],
+        is_test_file: Callable[[str], bool],
+        name_module: Callable[[str], str],
+    ) -> Language:
+        """Return a language with what follows from its functions; its package adds its own checks."""
+        return Language(
+            name,
+            file_endings,
+            is_test_file,
+            self.measure_source,
+            self.normalize_program,
+            name_module,
+            make_knock_outs=self.make_knock_outs,
+            make_mutants=self.make_mutants,
+            replace_return_values=self.replace_return_values,
+        )
 
     def find_changed(self, path: str, before: str, after: str) -> Iterator[NamedFunction]:
         """Yield new and changed functions that do something."""

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prd2pr.agents.roles import RETROSPECTIVE, ROLES
+from prd2pr.domain import memory_records
 from prd2pr.domain.evidence import Finding
-from prd2pr.domain.memory_records import (
-    ComplexitySnapshot,
-    DecisionRecord,
-    EstimateRecord,
-    FailureRecord,
-    Lesson,
-    LibraryNote,
-    Memory,
-    Pattern,
-    PatternUsage,
-    SpikeRecord,
-)
 from prd2pr.domain.records import Phase
 from prd2pr.domain.role_record import RoleRecord
 from prd2pr.errors import InputInvalid, StateProblem
@@ -31,18 +20,18 @@ from prd2pr.state.layout import MEMORY
 
 PLAIN = "100644"
 # Which memory records a phase may add. A note may only if it blocks its story.
-MEMORY_KINDS_BY_PHASE: dict[Phase, tuple[type[Memory], ...]] = {
-    Phase.PLAN: (LibraryNote, SpikeRecord),
+MEMORY_KINDS_BY_PHASE: dict[Phase, tuple[type[memory_records.Memory], ...]] = {
+    Phase.PLAN: (memory_records.LibraryNote, memory_records.SpikeRecord),
     Phase.INTEGRATED: (
-        EstimateRecord,
-        ComplexitySnapshot,
-        FailureRecord,
-        DecisionRecord,
-        Pattern,
-        PatternUsage,
-        Lesson,
+        memory_records.EstimateRecord,
+        memory_records.ComplexitySnapshot,
+        memory_records.FailureRecord,
+        memory_records.DecisionRecord,
+        memory_records.Pattern,
+        memory_records.PatternUsage,
+        memory_records.Lesson,
     ),
-    Phase.NOTE: (FailureRecord,),
+    Phase.NOTE: (memory_records.FailureRecord,),
 }
 
 
@@ -98,7 +87,7 @@ def find_memory_problem(claim: StepClaim, change: RawChange) -> str:
     return ""
 
 
-def list_memory_kinds(claim: StepClaim) -> tuple[type[Memory], ...]:
+def list_memory_kinds(claim: StepClaim) -> tuple[type[memory_records.Memory], ...]:
     cycle = claim.state.cycle(claim.step.story) if claim.step.phase is Phase.NOTE else None
     quiet = claim.step.phase is Phase.NOTE and not (cycle and cycle.blocked)
     return () if quiet else MEMORY_KINDS_BY_PHASE.get(claim.step.phase, ())

@@ -35,11 +35,10 @@ class Tick:
     anchor: str = "middle"  # which end of the label is at this position
 
 
-@dataclass(frozen=True)
-class BarChart:
-    """Bars over time, with grid lines."""
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Grid lines and their labels."""
 
-    bars: tuple[Bar, ...]
     lines: tuple[Tick, ...]
     labels: tuple[Tick, ...]
     title: str
@@ -50,20 +49,19 @@ class BarChart:
     floor: float = HEIGHT - BOTTOM
 
 
-@dataclass(frozen=True)
-class LineChart:
+@dataclass(frozen=True, kw_only=True)
+class BarChart(Chart):
+    """Bars over time, with grid lines."""
+
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineChart(Chart):
     """A stepped line of remaining stories over time."""
 
     path: str
     dots: tuple[Bar, ...]
-    lines: tuple[Tick, ...]
-    labels: tuple[Tick, ...]
-    title: str
-    width: float = WIDTH
-    height: float = HEIGHT
-    left: float = LEFT
-    right: float = WIDTH - RIGHT
-    floor: float = HEIGHT - BOTTOM
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,9 @@ def build_bar_chart(
         )
     middles = [LEFT + room * (number + 0.5) for number in range(len(measured))]
     labels = [each.label for each in measured]
-    return BarChart(tuple(bars), build_grid_lines(top, unit), thin_labels(middles, labels), title)
+    return BarChart(
+        bars=tuple(bars), lines=build_grid_lines(top, unit), labels=thin_labels(middles, labels), title=title
+    )
 
 
 def build_line_chart(points: Sequence[ChartValue], title: str) -> LineChart | None:
@@ -128,7 +128,11 @@ def build_line_chart(points: Sequence[ChartValue], title: str) -> LineChart | No
         for x, y, each in zip(xs, ys, points, strict=True)
     )
     return LineChart(
-        "".join(way), dots, build_grid_lines(top, ""), thin_labels(xs, [each.label for each in points]), title
+        path="".join(way),
+        dots=dots,
+        lines=build_grid_lines(top, ""),
+        labels=thin_labels(xs, [each.label for each in points]),
+        title=title,
     )
 
 
