@@ -36,10 +36,6 @@ DATA_CLASSES: dict[str, str] = {
     "github/outcome.py:PrdOutcome": "the result of a run, as the job's outputs",
     "server/orders/store.py:OrderRecord": "a row of the database",
 }
-# Protocols that only compose others, with the reason.
-COMPOSED_PROTOCOLS: dict[str, str] = {
-    "github/hub.py:Hub": "a repository on GitHub as a whole, passed to whoever picks the part that it needs",
-}
 
 # Small modules with one importer that stay on their own, with the reason.
 STANDALONE: dict[str, str] = {
@@ -184,16 +180,8 @@ def test_every_exception_is_still_needed(shape: Shape) -> None:
         for module, node in shape.classes()
         if len(shape.fields(module, node)) > MAX_CONTEXT_FIELDS
     }
-    composed = {
-        f"{module.path}:{node.name}"
-        for module, node in shape.classes()
-        if is_protocol(node)
-        and len(shape.methods(module, node)) > MAX_PROTOCOL_METHODS
-        and all(isinstance(each, ast.Expr) for each in node.body)
-    }
     assert set(STANDALONE) - small == set()
     assert set(DATA_CLASSES) - large == set()
-    assert set(COMPOSED_PROTOCOLS) - composed == set()
 
 
 def test_modules_and_functions_are_not_too_long(shape: Shape) -> None:
@@ -284,9 +272,9 @@ def count_context_fields(shape: Shape) -> dict[str, int]:
 
 def count_protocol_methods(shape: Shape) -> dict[str, int]:
     return {
-        where: len(shape.methods(module, node))
+        f"{module.path}:{node.name}": len(shape.methods(module, node))
         for module, node in shape.classes()
-        if is_protocol(node) and (where := f"{module.path}:{node.name}") not in COMPOSED_PROTOCOLS
+        if is_protocol(node)
     }
 
 

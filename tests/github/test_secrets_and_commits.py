@@ -125,7 +125,7 @@ def test_secrets_are_recognized_by_name_in_any_case_and_when_minted(capsys):
     assert sorted(job.secrets()) == ["credentials-0123", "pat-of-npm-0123", "token-in-small-0123"]
     secrets = Secrets.from_values(job.secrets())
     hide_token(secrets, "ghs_mintedInstallationToken0123")
-    assert secrets.scrub("ghs_mintedInstallationToken0123").text == "[redacted]"
+    assert secrets.scrub("ghs_mintedInstallationToken0123") == "[redacted]"
     assert "::add-mask::ghs_minted" in capsys.readouterr().out
 
 

@@ -139,7 +139,7 @@ def _redact_request(request: Request, secrets: Secrets | None) -> Request:
     """Remove secrets that files or test output may contain; the model's own messages are sent back unchanged."""
     if secrets is None or not secrets.values:
         return request
-    system = tuple(replace(each, text=secrets.scrub(each.text).text) for each in request.system)
+    system = tuple(replace(each, text=secrets.scrub(each.text)) for each in request.system)
     messages = tuple(
         replace(each, blocks=tuple(_redact_block(block, secrets) for block in each.blocks))
         if each.role == "user"
@@ -152,9 +152,9 @@ def _redact_request(request: Request, secrets: Secrets | None) -> Request:
 def _redact_block(block: Block, secrets: Secrets) -> Block:
     match block:
         case Text():
-            return replace(block, text=secrets.scrub(block.text).text)
+            return replace(block, text=secrets.scrub(block.text))
         case ToolResult():
-            return replace(block, content=secrets.scrub(block.content).text)
+            return replace(block, content=secrets.scrub(block.content))
         case _:
             return block
 

@@ -12,6 +12,10 @@ Reaction = Literal["eyes", "rocket", "+1", "-1", "confused"]
 END_REACTIONS: tuple[Reaction, ...] = ("confused", "rocket")  # set when a command is finished
 
 
+def has_level(level: PermissionLevel, needed: PermissionLevel) -> bool:
+    return LEVELS.index(level) >= LEVELS.index(needed)
+
+
 @dataclass(frozen=True)
 class Actor:
     login: str

@@ -22,12 +22,6 @@ ENTITIES = {"amp": "&", "lt": "<", "gt": ">"}
 MIN_KEY_LINE = 16  # lines of a private key are separate secrets
 
 
-@dataclass(frozen=True)
-class ScrubResult:
-    text: str
-    redactions: int = 0  # how many places were redacted
-
-
 @dataclass
 class Secrets:
     """Values that no text may contain. More can be added later. The `repr` does not show them."""
@@ -64,16 +58,16 @@ class Secrets:
         texts = {strip_separators(text), strip_separators(text.replace("\\n", "\n"))}
         return any(form in bare for bare in texts for form in self._forms)
 
-    def scrub(self, text: str) -> ScrubResult:
+    def scrub(self, text: str) -> str:
         bare = strip_separators(text)
         hits = [form for form in self._forms if form in bare]
         if not hits:
-            return ScrubResult(text)
+            return text
         spans = _merge_spans(span for form in hits for span in _find_occurrences(form, bare))
         places = _map_positions(text)
         for first, last in reversed(spans):
             text = f"{text[: places[first][0]]}{REDACTED}{text[places[last][1] :]}"
-        return ScrubResult(text, len(spans))
+        return text
 
 
 def strip_separators(text: str) -> str:

@@ -15,6 +15,7 @@ from prd2pr.domain.forge import Comment, PermissionLevel, Reaction
 from prd2pr.domain.records import Cursor, Status
 from prd2pr.domain.wording import clean_line
 from prd2pr.errors import HubProblem
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.commands.parser import (
     MAX_REPLIES,
     USE_A_NEW_COMMENT,
@@ -25,7 +26,6 @@ from prd2pr.github.commands.parser import (
 )
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
-from prd2pr.github.hub import CommentApi, Hub
 from prd2pr.github.messages.markers import make_answer_marker
 from prd2pr.github.messages.replies import (
     CommandReply,
@@ -97,7 +97,7 @@ class QueuedCommand:
 class CommentReplies:
     """Post replies and reactions below comments, each at most once."""
 
-    hub: CommentApi
+    hub: GitHubHub
     _answered: dict[int, list[PendingCommand]] = field(default_factory=dict)  # by comment id
     _reactions: set[tuple[int, Reaction]] = field(default_factory=set)
 
@@ -160,7 +160,7 @@ class CommandQueue:
     """Commands from the comments below every issue and pull request of one PRD, in the order in which they were
     written, merged with the server commands of the event."""
 
-    hub: Hub
+    hub: GitHubHub
     clock: Clock
     trigger: Trigger = field(default_factory=Trigger)  # the event's own text counts, whatever was edited since
     numbers: list[int] = field(default_factory=list)

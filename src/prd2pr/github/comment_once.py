@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from prd2pr.domain.forge import Comment
-from prd2pr.github.hub import CommentApi
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.messages.markers import make_waiting_marker
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandReply, ProblemReply
 
 
-def post_once(hub: CommentApi, number: int, reply: CommandReply, marker: str, *, commit_url: str = "") -> Comment:
+def post_once(hub: GitHubHub, number: int, reply: CommandReply, marker: str, *, commit_url: str = "") -> Comment:
     """Post the reply unless a comment with this marker exists; the marker names the occasion."""
     return hub.comment(number, render_reply(reply, marker=marker, commit_url=commit_url), marker=marker)
 
 
-def post_problem(hub: CommentApi, number: int, prd_id: str, problem: ProblemReply, occasion: str = "") -> None:
+def post_problem(hub: GitHubHub, number: int, prd_id: str, problem: ProblemReply, occasion: str = "") -> None:
     """Post once per kind of problem, or once per occasion if one is given."""
     post_once(hub, number, problem, make_waiting_marker(prd_id, f"problem/{problem.code}{occasion}"))

@@ -13,10 +13,10 @@ from prd2pr.domain.records import Cursor, Status
 from prd2pr.domain.wording import end_sentence
 from prd2pr.errors import ConfigInvalid, HubProblem, Prd2prError
 from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.command_queue import CommandQueue
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.events.events import CommentCreated, Event, LabelAdded, ServerDispatched
-from prd2pr.github.hub import Hub
 from prd2pr.github.messages.markers import make_waiting_marker, read_prd_marker
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.permissions import Denied, check_event_permission
@@ -36,7 +36,7 @@ WRITE_AGAIN = "Then write the command again: fixing the file does not execute it
 class ConfigErrorContext:
     """What the report needs; it is available without a configuration."""
 
-    hub: Hub
+    hub: GitHubHub
     git: Git
     remote: Remote
     clock: Clock
@@ -98,7 +98,7 @@ def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Sta
         return None
 
 
-def prd_id_of_comment(hub: Hub, event: CommentCreated) -> str:
+def prd_id_of_comment(hub: GitHubHub, event: CommentCreated) -> str:
     if event.on_pull:
         pull, prefix = hub.pull(event.number), Config().branch_prefix
         ours = pull is not None and not pull.from_fork and pull.head.startswith(prefix)
@@ -108,7 +108,7 @@ def prd_id_of_comment(hub: Hub, event: CommentCreated) -> str:
     return marked or issue_prd_id(event.number)
 
 
-def report_under_issue(hub: Hub, event: LabelAdded, problem: ConfigInvalid) -> None:
+def report_under_issue(hub: GitHubHub, event: LabelAdded, problem: ConfigInvalid) -> None:
     if isinstance(check_event_permission(event, hub.permission(event.actor.login), hub.me()), Denied):
         return
     reply = ProblemReply.of("this run", problem)

@@ -10,7 +10,7 @@ from prd2pr.config import Config
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Prd
 from prd2pr.errors import HubProblem
-from prd2pr.github.hub import Hub
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.wave import Wave
 from prd2pr.state.git import Git
 from prd2pr.state.remote import Remote
@@ -61,7 +61,7 @@ class JobContext:
 
 @dataclass(frozen=True)
 class GitHubContext:
-    hub: Hub
+    hub: GitHubHub
     git: Git
     remote: Remote
     config: Config  # of the default branch

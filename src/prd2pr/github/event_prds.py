@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from prd2pr.domain.forge import Actor, Issue
+from prd2pr.domain.forge import Actor, Issue, has_level
 from prd2pr.domain.records import Prd
 from prd2pr.domain.wording import clean_line, escape_invisible
 from prd2pr.errors import InputInvalid, PrdInvalid
@@ -26,7 +26,7 @@ from prd2pr.github.events.events import (
     text_digest,
 )
 from prd2pr.github.messages.markers import STORY_MARK, read_prd_marker
-from prd2pr.github.permissions import LABEL_LEVEL, has_level
+from prd2pr.github.permissions import LABEL_LEVEL
 from prd2pr.prd.files import matches_prd_globs
 from prd2pr.prd.issue_ids import issue_number, issue_prd_id, issue_prd_path
 from prd2pr.prd.issue_text import build_issue_prd, map_problem_to_issue

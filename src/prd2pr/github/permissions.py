@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from prd2pr.domain.forge import LEVELS, Actor, Comment, PermissionLevel
+from prd2pr.domain.forge import Actor, Comment, PermissionLevel, has_level
 from prd2pr.github.commands.parser import ParsedLine, parse_comment
 from prd2pr.github.events.event_filter import NO_COMMAND
 from prd2pr.github.events.events import (
@@ -48,10 +48,6 @@ class Denied:
 
 
 AccessDecision = Allowed | Denied
-
-
-def has_level(level: PermissionLevel, needed: PermissionLevel) -> bool:
-    return LEVELS.index(level) >= LEVELS.index(needed)
 
 
 def read_commands(comment: Comment, me: Actor) -> tuple[ParsedLine, ...]:

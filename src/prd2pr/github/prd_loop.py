@@ -12,6 +12,7 @@ from prd2pr.domain.machines.next_action import get_ordered_story
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import ExecutedCommand, Phase, ProjectState, Status
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.command_queue import QueuedCommand
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.failed_plans import (
@@ -21,7 +22,6 @@ from prd2pr.github.failed_plans import (
     report_failed_plan,
     stop_after_failed_plan,
 )
-from prd2pr.github.hub import Hub
 from prd2pr.github.jobs.wave_scheduler import advance_parallel_stories, find_active_stories
 from prd2pr.github.messages.markers import make_waiting_marker
 from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, refusal_reason
@@ -41,7 +41,7 @@ from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 PHASES_WITH_PASSING_CI = frozenset({Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
 
 
-def block_on_failed_ci(hub: Hub, session: Session) -> NoAction | None:
+def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     """Block the sprint if the repository's own CI fails on several commits where it should pass."""
     head = session.git.branch_head(session.target.branch)
     status = session.store.load(head).status if head else None

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from prd2pr.domain.forge import Comment
 from prd2pr.domain.records import Status
 from prd2pr.domain.wording import clean_line
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
-from prd2pr.github.hub import CommentApi
 from prd2pr.github.messages.markers import make_order_marker
 from prd2pr.github.messages.replies import CommandReply, CommandTooOld, NotNow, is_refusal
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_in_future, is_too_old
@@ -44,7 +44,7 @@ class PendingServerCommand:
 
 @dataclass
 class ServerCommandQueue:
-    hub: CommentApi
+    hub: GitHubHub
     clock: Clock
     trigger: Trigger = field(default_factory=Trigger)
     pull: int | None = None  # where replies are posted

@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
 
     def redact(self, text: str) -> str:
         """Remove secrets, then truncate: a truncated secret would not be recognised."""
-        return self._secrets.scrub(SECRET_PATTERN.sub(REDACTED, text)).text[:MAX_TEXT_LENGTH]
+        return self._secrets.scrub(SECRET_PATTERN.sub(REDACTED, text))[:MAX_TEXT_LENGTH]
 
 
 def configure_logging(secrets: Secrets, stream: TextIO | None = None, level: int = logging.INFO) -> logging.Handler:

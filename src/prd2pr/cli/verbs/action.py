@@ -30,7 +30,6 @@ from prd2pr.github.jobs.story_job import run_story_job
 from prd2pr.github.notifications import send_notices
 from prd2pr.github.outcome import PrdOutcome, get_worst_outcome
 from prd2pr.github.run import continue_wave, handle_event
-from prd2pr.github.secret_guard import GuardedHub
 from prd2pr.state.git import Git
 from prd2pr.state.remote import Remote
 from prd2pr.workflow.interfaces import BranchWriter, Progress
@@ -76,14 +75,14 @@ def run_job(job: ActionsJob) -> int:
     tokens = token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
     with (
         Terminal(sys.stdout) as progress,
-        closing(open_job_hub(job, tokens, progress)) as hub,
+        closing(open_job_hub(job, tokens, progress, secrets)) as hub,
         open_repository(job.workspace) as git,
     ):
         try:
             host = make_host(job, hub, tokens, git, progress, secrets=secrets)
         except ConfigInvalid as problem:
             remote = git.remote(job.git_url, tokens.token)
-            context = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
+            context = ConfigErrorContext(hub, git, remote, SystemClock(), read_config_text(git))
             report_config_error(context, event, problem)
             raise
         endings = scrub_endings(run_mode(job, host, event), secrets)
@@ -98,13 +97,14 @@ def run_mode(job: ActionsJob, host: GitHubContext, event: Event) -> tuple[PrdOut
     return continue_wave(host, job.wave) if job.mode == "integrate" else handle_event(host, event)
 
 
-def open_job_hub(job: ActionsJob, tokens: TokenSource, progress: Progress) -> GitHubHub:
+def open_job_hub(job: ActionsJob, tokens: TokenSource, progress: Progress, secrets: Secrets) -> GitHubHub:
     return open_hub(
         job.repository,
         token=tokens,
         api_url=job.api_url,
         graphql_url=job.graphql_url,
         say=lambda text: progress.say("note", text=text),
+        secrets=secrets,
     )
 
 
@@ -119,9 +119,7 @@ def hide_token(secrets: Secrets, token: str) -> None:
 
 def scrub_endings(endings: tuple[PrdOutcome, ...], secrets: Secrets) -> tuple[PrdOutcome, ...]:
     """Remove secrets: reasons may quote other programs, and they go into annotations, outputs and messages."""
-    return tuple(
-        replace(each, reason=secrets.scrub(each.reason).text, next=secrets.scrub(each.next).text) for each in endings
-    )
+    return tuple(replace(each, reason=secrets.scrub(each.reason), next=secrets.scrub(each.next)) for each in endings)
 
 
 def make_host(
@@ -143,7 +141,7 @@ def make_host(
     writer = make_writer(config.commit, hub, git, remote)
     minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
     return GitHubContext(
-        hub=GuardedHub(hub, secrets),
+        hub=hub,
         git=git,
         remote=remote,
         config=config,
@@ -167,7 +165,7 @@ def make_host(
             handoff=HANDS_ON[job.mode],
             workflow=job.workflow,
             run_url=job.run_url,
-            write_summary=lambda text: job.write_summary(secrets.scrub(text).text),
+            write_summary=lambda text: job.write_summary(secrets.scrub(text)),
         ),
         server_url=job.server_url,
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from prd2pr.domain.secrets import Secrets
 from prd2pr.errors import UsageProblem
 from prd2pr.github.client.calls import RepositoryApi
 from prd2pr.github.client.hub import GitHubHub
@@ -29,8 +30,9 @@ def open_hub(
     policy: RetryPolicy = API_RETRIES,
     transport: httpx.BaseTransport | None = None,
     say: Callable[[str], None] = lambda _: None,
+    secrets: Secrets | None = None,
 ) -> GitHubHub:
-    """Open a repository (`owner/name`). The connection is kept until `close`. `say` writes to the log."""
+    """Open a repository (`owner/name`), until `close`. `say` writes to the log; `secrets` are never sent."""
     from prd2pr.github.client.transport import GitHubConnection, TokenAuthStrategy
 
     client = GitHubConnection(TokenAuthStrategy(token), api_url, graphql_url, transport)
@@ -39,6 +41,7 @@ def open_hub(
         token,
         client.close,
         say,
+        secrets or Secrets(),
     )
 
 

@@ -11,7 +11,7 @@ from prd2pr.domain.forge import Comment, Issue, Pull
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.errors import Prd2prError, Stopped
-from prd2pr.github.hub import Hub
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import (
     Headline,
@@ -33,7 +33,7 @@ T = TypeVar("T")
 class Publication:
     """One pass: the branch is read once, and GitHub is called as little as possible."""
 
-    hub: Hub
+    hub: GitHubHub
     request: PublishRequest
     head: str
     state: BranchState

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from prd2pr.domain.forge import Comment, Issue, Pull, is_same_text
-from prd2pr.github.hub import Hub
+from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.messages.markers import (
     DESCRIPTION_BEGINS,
     DESCRIPTION_ENDS,
@@ -84,7 +84,7 @@ def foreign_length(there: str) -> int:
     return len(merge_description(there, ""))
 
 
-def publish(hub: Hub, request: PublishRequest) -> PublishedLinks:
+def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
     """Publish all parts; return links and the parts that failed."""
     publication = open_publication(hub, request)
     pull = publication.attempt("the pull request", lambda: open_or_update_pull(publication))
@@ -133,7 +133,7 @@ def current_shown_marker(publication: Publication, pull: Pull) -> str:
     return make_shown_marker(publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
 
 
-def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | None) -> None:
+def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issue | None) -> None:
     """Update only the status comment, which would still say that the bot works: seconds are left."""
     publication = open_publication(hub, request)
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
@@ -142,7 +142,7 @@ def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | No
         publish_status(publication, pull, tracking, found, last_checked(found))
 
 
-def open_publication(hub: Hub, request: PublishRequest) -> Publication:
+def open_publication(hub: GitHubHub, request: PublishRequest) -> Publication:
     session = request.session
     head = session.git.rev(session.target.branch)
     state = session.store.load(head)
@@ -310,7 +310,7 @@ def request_key(publication: Publication, view: StatusView) -> str:
 # --- the job's summary ------------------------------------------------------------------------------------------------
 
 
-def build_step_summary(request: PublishRequest, links: PublishedLinks, hub: Hub) -> str:
+def build_step_summary(request: PublishRequest, links: PublishedLinks, hub: GitHubHub) -> str:
     publication = open_publication(hub, request)
     publication.notes.extend(links.notes)
     view = publication.view(links.pull, links.tracking)

@@ -125,7 +125,7 @@ def refuse_secrets(session: Session, base: str, sha: str) -> None:
         if session.constraints.secrets.contains_secret(name) or session.constraints.secrets.contains_secret(
             contents[change.new_blob]
         ):
-            raise make_secret_error(session.constraints.secrets.scrub(change.path).text)
+            raise make_secret_error(session.constraints.secrets.scrub(change.path))
 
 
 def make_secret_error(where: str) -> SecretFound:

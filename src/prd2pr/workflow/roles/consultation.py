@@ -136,7 +136,7 @@ def scrub_secrets(secrets: Secrets, value: Any) -> Any:
     """Return the value without secrets of this job, which a role may have seen in test output."""
     match value:
         case str():
-            return secrets.scrub(value).text if secrets.values else value
+            return secrets.scrub(value) if secrets.values else value
         case dict():
             return {key: scrub_secrets(secrets, each) for key, each in value.items()}
         case list():
