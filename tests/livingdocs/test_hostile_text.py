@@ -123,6 +123,6 @@ def test_labels(text: str) -> None:
     assert re.fullmatch(r"[\w./: -]{1,60}…?", shown) and shown.strip()
     chart = draw_flowchart([f"{text}1", f"{text}2"], [(f"{text}1", f"{text}2")])
     chart_text = "\n".join(
-        ["```mermaid", *chart.lines, "```", "```mermaid", *draw_bar_chart(text, text, [text], ([1], [2])), "```"]
+        ["```mermaid", *chart, "```", "```mermaid", *draw_bar_chart(text, text, [text], ([1], [2])), "```"]
     )
     assert check_diagrams(chart_text) == 2

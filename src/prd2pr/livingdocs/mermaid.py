@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from prd2pr.domain.wording import clean_line, clip
 
 _KEPT = frozenset("._/-: ")
 MAX_LABEL = 60
-
-
-class Flowchart(NamedTuple):
-    """The lines of a diagram; empty if there is nothing to draw."""
-
-    lines: tuple[str, ...] = ()
 
 
 def format_label(text: str) -> str:
@@ -24,14 +17,14 @@ def format_label(text: str) -> str:
     return clip(shown, MAX_LABEL) or "_"
 
 
-def draw_flowchart(nodes: Sequence[str], edges: Iterable[tuple[str, str]], direction: str = "LR") -> Flowchart:
-    """Draw a flowchart; node ids follow the order of `nodes`: n0, n1 …"""
+def draw_flowchart(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the lines of a flowchart; node ids follow the order of `nodes`: n0, n1 …"""
     if not nodes:
-        return Flowchart()
+        return ()
     ids = {node: f"n{number}" for number, node in enumerate(nodes)}
     drawn = [f'  {ids[node]}["{format_label(node)}"]' for node in nodes]
     arrows = [f"  {ids[a]} --> {ids[b]}" for a, b in edges if a in ids and b in ids and a != b]
-    return Flowchart((f"flowchart {direction}", *drawn, *arrows))
+    return ("flowchart LR", *drawn, *arrows)
 
 
 def draw_bar_chart(title: str, unit: str, names: Sequence[str], series: Sequence[Sequence[float]]) -> tuple[str, ...]:

@@ -29,18 +29,21 @@ from prd2pr.domain.records import Cycle, CycleState, Phase, RefusedAttempt, Step
 from prd2pr.domain.wording import count
 from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.livingdocs.documents.architecture import build_architecture_view
-from prd2pr.livingdocs.documents.changelog import build_changelog_view
-from prd2pr.livingdocs.documents.ci_cd import build_ci_view
+from prd2pr.livingdocs.documents.code_review import build_patterns_view, build_security_view
 from prd2pr.livingdocs.documents.codebase_map import build_map_view
-from prd2pr.livingdocs.documents.decisions import build_decisions_view
-from prd2pr.livingdocs.documents.deployment import build_deployment_view
-from prd2pr.livingdocs.documents.estimates import build_estimates_view
 from prd2pr.livingdocs.documents.failures import build_failures_view
-from prd2pr.livingdocs.documents.infrastructure import build_infrastructure_view
-from prd2pr.livingdocs.documents.patterns import build_patterns_view
-from prd2pr.livingdocs.documents.routing import build_routing_view
+from prd2pr.livingdocs.documents.finished_stories import (
+    build_changelog_view,
+    build_decisions_view,
+    build_estimates_view,
+)
+from prd2pr.livingdocs.documents.operations import (
+    build_ci_view,
+    build_deployment_view,
+    build_infrastructure_view,
+    build_routing_view,
+)
 from prd2pr.livingdocs.documents.runbook import build_runbook_view
-from prd2pr.livingdocs.documents.security import build_security_view
 from prd2pr.livingdocs.documents.trace import build_trace_view
 from prd2pr.livingdocs.history import LivingFacts, PrdHistory
 from prd2pr.livingdocs.merge import MergedDocument, extract_human_text, merge_document
@@ -50,9 +53,11 @@ from prd2pr.livingdocs.readers.settings import is_settings_file, read_project_se
 from prd2pr.livingdocs.readers.source_file import SourceFile, source_file_from_json, source_file_to_json
 from prd2pr.livingdocs.repository import Repository
 from prd2pr.livingdocs.state import StateReader
+from prd2pr.livingdocs.text import first_sentences
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.store import BranchState
 from prd2pr.templating import Filters, get_environment
+from prd2pr.views.stories.trace import list_uncovered_requirements
 from prd2pr.views.untrusted_text import code_span, escape_line, escape_prose
 
 LARGEST_SOURCE = 500_000  # bytes; what is larger was made by a machine
@@ -66,7 +71,7 @@ REGULAR = frozenset({"100644", "100755"})
 # describe the state after that commit, without facts that only the commit itself contains.
 
 
-VIEWS: dict[str, Callable[[LivingFacts], object]] = {
+VIEWS: dict[str, Callable[[LivingFacts], dict[str, object]]] = {
     "CODEBASE_MAP": build_map_view,
     "ARCHITECTURE": build_architecture_view,
     "DECISIONS": build_decisions_view,
@@ -128,7 +133,15 @@ def quote_path(path: str) -> str:
     return quote(path.encode("utf-8", "surrogateescape"))
 
 
-FILTERS: Filters = {"prose": escape_prose, "neutral": escape_line, "code": code_span, "count": count, "url": quote_path}
+FILTERS: Filters = {
+    "prose": escape_prose,
+    "neutral": escape_line,
+    "code": code_span,
+    "count": count,
+    "url": quote_path,
+    "sentences": first_sentences,
+    "uncovered": list_uncovered_requirements,
+}
 
 
 @dataclass(frozen=True)

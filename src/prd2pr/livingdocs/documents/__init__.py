@@ -1,4 +1,4 @@
-"""One module per living document: each builds the view that its template in `templates/docs/` renders.
+"""One function per living document: it returns the values that its template in `templates/docs/` renders.
 
-Pure: facts in, views out. `livingdocs.render` maps documents to these builders.
+Pure: facts in, values out. `livingdocs.render` maps documents to these builders.
 """

@@ -2,98 +2,29 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from prd2pr.domain.dependency_graph import find_cycle
 from prd2pr.languages.python.signatures import get_module_name
-from prd2pr.livingdocs.history import LivingFacts
-from prd2pr.livingdocs.mermaid import Flowchart, draw_flowchart
-from prd2pr.livingdocs.readers.imports import (
-    ImportGraph,
-    build_import_graphs,
-    collapse_graph,
-    find_import_cycle,
-    list_libraries,
-)
+from prd2pr.livingdocs.history import LivingFacts, PrdHistory, StoryHistory
+from prd2pr.livingdocs.mermaid import draw_flowchart
+from prd2pr.livingdocs.readers.imports import ImportGraph, build_import_graphs, collapse_graph, list_libraries
 from prd2pr.livingdocs.readers.manifests import list_programs
-from prd2pr.livingdocs.text import first_sentences
-
-MAX_LIBRARIES = 60
-MAX_USERS = 5
-MAX_ROWS = 120
 
 
-class PartRow(NamedTuple):
-    name: str
-    imports: tuple[str, ...]
-    imported_by: tuple[str, ...]
-
-
-class GraphView(NamedTuple):
-    language: str
-    chart: Flowchart
-    rows: tuple[PartRow, ...]
-    levels: int
-    more: int
-    more_rows: int
-    circle: tuple[str, ...]
-    edges: int
-    alone: tuple[str, ...]  # parts that neither import nor are imported
-
-
-class LibraryRow(NamedTuple):
-    name: str
-    users: tuple[str, ...]
-    more: int
-
-
-class EntryPoint(NamedTuple):
-    call: str
-    leads_to: str
-    said_in: str
-
-
-class DesignRow(NamedTuple):
-    story: str
-    title: str
-    summary: str
-    paths: tuple[str, ...]
-
-
-class DesignGroup(NamedTuple):
-    title: str
-    path: str
-    rows: tuple[DesignRow, ...]
-
-
-class ArchitectureView(NamedTuple):
-    graphs: tuple[GraphView, ...]
-    entry_points: tuple[EntryPoint, ...]
-    libraries: tuple[LibraryRow, ...]
-    more_libraries: int
-    designs: tuple[DesignGroup, ...]
-    has_code: bool
-
-
-def build_architecture_view(facts: LivingFacts) -> ArchitectureView:
+def build_architecture_view(facts: LivingFacts) -> dict[str, object]:
     repository = facts.repository
-    used = list_libraries(repository.python)
-    return ArchitectureView(
-        graphs=tuple(
+    return {
+        "graphs": [
             build_graph_view(language, graph)
             for language, graph in build_import_graphs(repository.code, repository.settings.manifests)
-        ),
-        entry_points=list_entry_points(facts),
-        libraries=tuple(
-            LibraryRow(name, users[:MAX_USERS], max(0, len(users) - MAX_USERS))
-            for name, users in list(used.items())[:MAX_LIBRARIES]
-        ),
-        more_libraries=max(0, len(used) - MAX_LIBRARIES),
-        designs=list_designs(facts),
-        has_code=bool(repository.code),
-    )
+        ],
+        "entry_points": list_entry_points(facts),
+        "libraries": list(list_libraries(repository.python).items()),
+        "designs": list_designs(facts),
+        "has_code": bool(repository.code),
+    }
 
 
-def build_graph_view(language: str, graph: ImportGraph) -> GraphView:
+def build_graph_view(language: str, graph: ImportGraph) -> dict[str, object]:
     shown = collapse_graph(graph)
     drawn = shown.graph
     linked = {end for name, targets in drawn.edges.items() for target in targets for end in (name, target)}
@@ -102,41 +33,36 @@ def build_graph_view(language: str, graph: ImportGraph) -> GraphView:
     users: dict[str, list[str]] = {name: [] for name in drawn.nodes}
     for name, target in edges:
         users[target].append(name)
-    rows = [PartRow(name, drawn.edges[name], tuple(users[name])) for name in nodes]
-    return GraphView(
-        language=language,
-        chart=draw_flowchart(nodes, edges),
-        rows=tuple(rows[:MAX_ROWS]),
-        levels=shown.levels,
-        more=shown.more,
-        more_rows=max(0, len(rows) - MAX_ROWS),
-        circle=find_import_cycle(graph),
-        edges=len(edges),
-        alone=tuple(name for name in drawn.nodes if name not in linked),
-    )
+    return {
+        "language": language,
+        "chart": draw_flowchart(nodes, edges),
+        "rows": [(name, drawn.edges[name], users[name]) for name in nodes],
+        "levels": shown.levels,
+        "more": shown.more,
+        "circle": find_cycle(graph.edges),
+        "edges": len(edges),
+        "alone": [name for name in drawn.nodes if name not in linked],
+    }
 
 
-def list_entry_points(facts: LivingFacts) -> tuple[EntryPoint, ...]:
+def list_entry_points(facts: LivingFacts) -> list[tuple[str, str, str]]:
+    """Return each command with its target and the file that defines it."""
     found = [
-        EntryPoint(script.name, script.does, manifest.path)
+        (script.name, script.does, manifest.path)
         for manifest, script in list_programs(facts.repository.settings.manifests)
     ]
     for path, file in facts.repository.python.items():
         if path.endswith("/__main__.py"):
-            found.append(EntryPoint(f"python -m {get_module_name(path).removesuffix('.__main__')}", path, path))
+            found.append((f"python -m {get_module_name(path).removesuffix('.__main__')}", path, path))
         elif file.is_program:
-            found.append(EntryPoint(f"python {path}", path, path))
-    return tuple(found)
+            found.append((f"python {path}", path, path))
+    return found
 
 
-def list_designs(facts: LivingFacts) -> tuple[DesignGroup, ...]:
+def list_designs(facts: LivingFacts) -> list[tuple[PrdHistory, list[StoryHistory]]]:
     groups = []
     for worked in facts.prds:
-        rows = tuple(
-            DesignRow(each.id, each.title, first_sentences(each.cycle.design.summary), each.cycle.design.source_paths)
-            for each in worked.done
-            if each.cycle.design and each.cycle.design.summary.strip()
-        )
-        if rows:
-            groups.append(DesignGroup(worked.title, worked.prd.path, rows))
-    return tuple(groups)
+        designed = [each for each in worked.done if each.cycle.design and each.cycle.design.summary.strip()]
+        if designed:
+            groups.append((worked, designed))
+    return groups

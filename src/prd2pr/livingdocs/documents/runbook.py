@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from prd2pr.languages.python.signatures import get_module_name
-from prd2pr.livingdocs.documents.infrastructure import EnvironmentVariable, list_environment_variables
-from prd2pr.livingdocs.documents.routing import RouteRow, list_route_rows
+from prd2pr.livingdocs.documents.operations import is_health_route, list_environment_variables, list_routes
 from prd2pr.livingdocs.history import LivingFacts
-from prd2pr.livingdocs.readers.containers import ProcessEntry
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.repository import Repository
-
-MAX_ERRORS = 80
 
 
 class RunbookStep(NamedTuple):
@@ -25,56 +21,33 @@ class RunbookStep(NamedTuple):
     runs: str = ""  # what the command executes
 
 
-class ErrorRow(NamedTuple):
-    name: str
-    about: str
-    path: str
-    line: int
-
-
-class RunbookView(NamedTuple):
-    set_up: tuple[RunbookStep, ...]
-    tests: tuple[RunbookStep, ...]
-    start: tuple[RunbookStep, ...]
-    other: tuple[RunbookStep, ...]
-    processes: tuple[ProcessEntry, ...]
-    variables: tuple[EnvironmentVariable, ...]
-    health: tuple[RouteRow, ...]
-    health_checks: tuple[tuple[str, str], ...]  # file, command
-    errors: tuple[ErrorRow, ...]
-    more_errors: int
-    has_state: bool
-
-
-def build_runbook_view(facts: LivingFacts) -> RunbookView:
+def build_runbook_view(facts: LivingFacts) -> dict[str, object]:
     repository = facts.repository
     settings = repository.settings
-    errors = [
-        ErrorRow(f"{get_module_name(path)}.{each.name}", each.about, path, each.line)
-        for path, file in repository.python.items()
-        for each in file.errors
-    ]
     start = tuple(list_start_steps(repository))
     tests = tuple(list_test_steps(repository))
     set_up = tuple(list_setup_steps(repository))
     used = {step.command for step in (*set_up, *tests, *start)}
     other = (RunbookStep(f"make {each.name}", each.path, each.about) for each in settings.targets)
-    return RunbookView(
-        set_up=set_up,
-        tests=tests,
-        start=start,
-        other=tuple(step for step in other if step.command not in used),
-        processes=settings.processes,
-        variables=list_environment_variables(repository),
-        health=tuple(route for route in list_route_rows(repository) if route.tells_health),
-        health_checks=(
-            *((image.path, image.health) for image in settings.images if image.health),
-            *((service.path, service.health) for service in settings.services if service.health),
-        ),
-        errors=tuple(errors[:MAX_ERRORS]),
-        more_errors=max(0, len(errors) - MAX_ERRORS),
-        has_state=bool(facts.prds),
-    )
+    return {
+        "set_up": set_up,
+        "tests": tests,
+        "start": start,
+        "other": [step for step in other if step.command not in used],
+        "processes": settings.processes,
+        "variables": list_environment_variables(repository),
+        "health": [(path, route) for path, route in list_routes(repository) if is_health_route(route)],
+        "health_checks": [
+            *(image for image in settings.images if image.health),
+            *(service for service in settings.services if service.health),
+        ],
+        "errors": [
+            (f"{get_module_name(path)}.{each.name}", path, each)
+            for path, file in repository.python.items()
+            for each in file.errors
+        ],
+        "has_state": bool(facts.prds),
+    }
 
 
 def is_at_root(path: str) -> bool:

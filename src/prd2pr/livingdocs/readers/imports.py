@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from prd2pr.domain.dependency_graph import find_cycle
 from prd2pr.languages.python.signatures import get_module_name
 from prd2pr.livingdocs.readers.languages import PYTHON
 from prd2pr.livingdocs.readers.manifests import Manifest
@@ -152,11 +151,6 @@ def merge_levels(graph: ImportGraph, levels: int) -> ImportGraph:
     for name, targets in graph.edges.items():
         edges.setdefault(short(name), set()).update(short(target) for target in targets)
     return ImportGraph({name: tuple(sorted(edges[name] - {name})) for name in sorted(edges)}, graph.separator)
-
-
-def find_import_cycle(graph: ImportGraph) -> tuple[str, ...]:
-    """Return the first import cycle found; empty if none."""
-    return find_cycle(graph.edges)
 
 
 def list_libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]]:
