@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from prd2pr.errors import TokenMissing, UsageProblem
 from prd2pr.github.client.app import AppApi
@@ -23,20 +23,6 @@ from prd2pr.server.settings import ServerSettings
 
 MAX_TOKEN_SOURCES = 2_000  # the least recently used source is dropped; using it again mints a new token
 MAX_REPOSITORIES = 500  # GitHub's limit for one token
-
-
-class InstallationApi(Protocol):
-    """The calls of `AppApi` that installations need."""
-
-    def mint(
-        self, installation: int, repositories: tuple[str, ...], permissions: Mapping[str, str]
-    ) -> Mapping[str, Any]: ...
-
-    def about(self) -> Mapping[str, Any]: ...
-
-    def installation_of(self, owner: str, name: str) -> int: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ class Installations:
 
     def __init__(
         self,
-        api: InstallationApi,
+        api: AppApi,
         on_minted: Callable[[str], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -59,7 +45,7 @@ class Installations:
         self._on_minted = on_minted
         self._now = now
         self._lock = threading.Lock()
-        self._sources: OrderedDict[TokenScope, LockedTokenSource] = OrderedDict()
+        self._sources: OrderedDict[TokenScope, AppTokens] = OrderedDict()
         self._installation_ids: dict[str, int] = {}  # installations by repository
         self._slug = ""
 
@@ -72,9 +58,8 @@ class Installations:
         with self._lock:
             found = self._sources.get(scope)
             if found is None:
-                found = self._sources[scope] = LockedTokenSource(
-                    AppTokens(ScopedMinter(self._api, scope, self.slug), self._on_minted, self._now)
-                )
+                minter = ScopedMinter(self._api, scope, self.slug)
+                found = self._sources[scope] = AppTokens(minter, self._on_minted, self._now)
                 while len(self._sources) > MAX_TOKEN_SOURCES:
                     self._sources.popitem(last=False)
             self._sources.move_to_end(scope)
@@ -143,7 +128,7 @@ def make_token_scope(installation: int, repositories: Iterable[str], permissions
 class ScopedMinter:
     """Mints tokens of one scope (`tokens.TokenMint`)."""
 
-    api: InstallationApi
+    api: AppApi
     scope: TokenScope
     app: Callable[[], str]
 
@@ -152,26 +137,6 @@ class ScopedMinter:
 
     def slug(self) -> str:
         return self.app()
-
-
-class LockedTokenSource:
-    """A thread-safe `TokenSource`."""
-
-    def __init__(self, tokens: AppTokens) -> None:
-        self._tokens = tokens
-        self._lock = threading.Lock()
-
-    def token(self) -> str:
-        with self._lock:
-            return self._tokens.token()
-
-    def invalidate(self, token: str) -> bool:
-        with self._lock:
-            return self._tokens.invalidate(token)
-
-    def login(self) -> str:
-        with self._lock:
-            return self._tokens.login()
 
 
 @dataclass(frozen=True)

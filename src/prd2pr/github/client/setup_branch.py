@@ -7,7 +7,6 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from prd2pr.domain.forge import Pull
 from prd2pr.errors import HubProblem, ScopeMissing, WorkflowFilesLocked
 from prd2pr.github.client.calls import check_response
 from prd2pr.github.client.exchange import ApiResponse, RestCall, join_path
@@ -17,10 +16,8 @@ MISSING_STATUSES = frozenset({404, 409})  # 409: the repository is empty
 
 
 class SetupBranch:
-    """`SetupTarget` on GitHub."""
-
     def __init__(self, hub: GitHubHub) -> None:
-        self._hub = hub
+        self.hub = hub
         self._api = hub.api
 
     def repository(self) -> Mapping[str, Any]:
@@ -71,9 +68,3 @@ class SetupBranch:
             ) from problem
         body = {"message": message, "tree": tree, "parents": [parent]}
         return str(self._api.send_idempotent(RestCall("POST", self._api.path("git", "commits"), body=body))["sha"])
-
-    def pull_for_branch(self, branch: str, base: str) -> Pull | None:
-        return self._hub.pull_for_branch(branch, base)
-
-    def open_pull(self, title: str, body: str, head: str, base: str) -> Pull:
-        return self._hub.open_pull(title, body, head, base, draft=False)

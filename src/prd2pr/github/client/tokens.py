@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class TokenMint(Protocol):
 
 
 class AppTokens:
-    """Installation tokens of a GitHub App. `on_minted` gets each one, so that a log can mask it."""
+    """Installation tokens of a GitHub App, for any thread. `on_minted` gets each one, so that a log can mask it."""
 
     def __init__(self, mint: TokenMint, on_minted: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
         self._mint = mint
@@ -74,20 +75,24 @@ class AppTokens:
         self._now = now
         self._current: InstallationToken | None = None
         self._slug = ""
+        self._lock = threading.Lock()
 
     def token(self) -> str:
-        if self._current is None or self._current.expires_at - self._now() < MIN_TOKEN_SECONDS:
-            self._current = parse_installation_token(self._mint.mint())
-            self._on_minted(self._current.token)
-        return self._current.token
+        with self._lock:
+            if self._current is None or self._current.expires_at - self._now() < MIN_TOKEN_SECONDS:
+                self._current = parse_installation_token(self._mint.mint())
+                self._on_minted(self._current.token)
+            return self._current.token
 
     def invalidate(self, token: str) -> bool:
-        if self._current is not None and self._current.token == token:
-            self._current = None
+        with self._lock:
+            if self._current is not None and self._current.token == token:
+                self._current = None
         return True
 
     def login(self) -> str:
-        self._slug = self._slug or self._mint.slug()
+        with self._lock:
+            self._slug = self._slug or self._mint.slug()
         return f"{self._slug}[bot]"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.config_file import load_config
-from prd2pr.domain.forge import Pull
 from prd2pr.errors import ConfigInvalid
+from prd2pr.github.client.setup_branch import SetupBranch
 from prd2pr.github.messages.rendering import render_offer_text
 from prd2pr.github.setup.onboarding import SETUP_TITLE, starting_files
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, key_names, workflow_text
@@ -27,26 +27,10 @@ class SetupOffer:
     pull: int = 0
 
 
-class SetupTarget(Protocol):
-    """What the setup needs from GitHub."""
-
-    def repository(self) -> Mapping[str, Any]: ...
-
-    def branch_head(self, branch: str) -> str | None: ...
-
-    def read_text(self, name: str, commit: str) -> str | None: ...
-
-    def create_branch(self, branch: str, parent: str, files: Mapping[str, str], message: str) -> bool: ...
-
-    def pull_for_branch(self, branch: str, base: str) -> Pull | None: ...
-
-    def open_pull(self, title: str, body: str, head: str, base: str) -> Pull: ...
-
-
 WorkflowText = Callable[[Config, str], str]
 
 
-def offer_setup(target: SetupTarget, *, app_url: str = "", workflow: WorkflowText = workflow_text) -> SetupOffer:
+def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowText = workflow_text) -> SetupOffer:
     """Offer the setup; doing it twice opens nothing twice. `app_url`: the page of the App."""
     about = target.repository()
     repository, base = str(about["full_name"]), str(about["default_branch"])
@@ -57,7 +41,7 @@ def offer_setup(target: SetupTarget, *, app_url: str = "", workflow: WorkflowTex
         return SetupOffer(repository, "empty")
     if target.read_text(WORKFLOW_PATH, head) is not None:
         return SetupOffer(repository, "set up already")
-    there = target.pull_for_branch(OFFER_BRANCH, base)
+    there = target.hub.pull_for_branch(OFFER_BRANCH, base)
     if there is not None:
         # Merged, and the workflow deleted since: that was a decision too.
         return SetupOffer(repository, "open already" if there.open else "declined", there.number)
@@ -70,10 +54,11 @@ def offer_setup(target: SetupTarget, *, app_url: str = "", workflow: WorkflowTex
         return SetupOffer(repository, "branch taken")
     config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
     body = render_offer_text(tuple(files), repository, secrets=tuple(key_names(config)), app_url=app_url)
-    return SetupOffer(repository, "opened", target.open_pull(SETUP_TITLE, body, OFFER_BRANCH, base).number)
+    pull = target.hub.open_pull(SETUP_TITLE, body, OFFER_BRANCH, base, draft=False)
+    return SetupOffer(repository, "opened", pull.number)
 
 
-def missing_files(target: SetupTarget, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
+def missing_files(target: SetupBranch, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
     """Return the missing files. The workflow is generated for the settings that will be in force."""
     files = {name: text for name, text in starting_files().items() if target.read_text(name, head) is None}
     config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))

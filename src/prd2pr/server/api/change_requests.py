@@ -19,8 +19,8 @@ from prd2pr.domain.wording import clean_line
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.tokens import format_utc
 from prd2pr.server.database import Database
-from prd2pr.server.orders.store import OrderRecord, announce_order_state, find_order, list_orders
-from prd2pr.server.orders.submission import OrderQueue
+from prd2pr.server.orders.store import OrderRecord, announce_order_state, find_order
+from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.state.codec import describe_validation_error
 from prd2pr.state.server_commands import ServerCommand, sanitize_token_name
@@ -79,7 +79,7 @@ def require_operate_scope(bearer: Bearer) -> None:
 
 def submit_change(
     database: Database,
-    orders: OrderQueue | None,
+    orders: InboxOrderQueue | None,
     bearer: Bearer,
     request: ChangeRequest,
     *,
@@ -154,26 +154,8 @@ def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: ServerCo
     return f"{bearer.id}:{key}"
 
 
-def order_response(it: OrderRecord, *, repeated: bool = False) -> Asked:
-    return Asked(
-        id=it.id,
-        command=it.command,
-        repo=it.repo,
-        subject=it.subject,
-        by=it.by,
-        at=it.at,
-        why=it.why,
-        state=it.state,
-        answer=it.answer,
-        url=it.url,
-        settled_at=it.settled_at,
-        repeated=repeated,
-    )
-
-
-def list_audit_log(database: Database, limit: int) -> tuple[Asked, ...]:
-    """Return who requested what, newest first."""
-    return tuple(order_response(each) for each in list_orders(database, limit))
+def order_response(order: OrderRecord, *, repeated: bool = False) -> Asked:
+    return Asked.model_validate(order, from_attributes=True).model_copy(update={"repeated": repeated})
 
 
 async def read_why(request: Request) -> str:

@@ -59,11 +59,11 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         projects = self._reader.projects()
-        yield make_gauge("prd2pr_projects", "Repositories with state.", len(projects))
-        yield make_gauge(
+        yield GaugeMetricFamily("prd2pr_projects", "Repositories with state.", len(projects))
+        yield GaugeMetricFamily(
             "prd2pr_projects_with_problems",
             "Repositories with state that cannot be read.",
-            count_with_problems(projects),
+            sum(bool(each.problems) for each in projects),
         )
         stories = GaugeMetricFamily("prd2pr_stories", "Stories by column of the board.", labels=("column",))
         for column in Column:
@@ -78,18 +78,12 @@ class StateCollector(Collector):
         )
         workers = self._reader.workers()
         yield make_state_gauge("prd2pr_workers", "Workers by state.", WORKER_STATES, [each.state for each in workers])
-        yield make_gauge("prd2pr_listeners", "Connections to the event stream.", self._feed.listener_count)
+        yield GaugeMetricFamily("prd2pr_listeners", "Connections to the event stream.", self._feed.listener_count)
         spend = [project.spend for project in projects]
-        yield make_gauge("prd2pr_spent_usd", "Costs, as far as prices are known.", sum(each.usd or 0 for each in spend))
-        yield make_gauge("prd2pr_spent_tokens", "Tokens of all model calls.", sum(each.tokens for each in spend))
-
-
-def count_with_problems(projects: tuple[object, ...]) -> int:
-    return sum(bool(getattr(each, "problems", ())) for each in projects)
-
-
-def make_gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, help_text, value=value)
+        yield GaugeMetricFamily(
+            "prd2pr_spent_usd", "Costs, as far as prices are known.", sum(each.usd or 0 for each in spend)
+        )
+        yield GaugeMetricFamily("prd2pr_spent_tokens", "Tokens of all model calls.", sum(each.tokens for each in spend))
 
 
 def make_state_gauge(name: str, help_text: str, states: tuple[str, ...], found: list[str]) -> GaugeMetricFamily:

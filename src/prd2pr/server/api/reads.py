@@ -17,7 +17,7 @@ from prd2pr.client import models as api
 from prd2pr.client.models import Check
 from prd2pr.domain.breakers.records import CircuitState
 from prd2pr.server.api.authentication import ForAdmin, ForReading, ForReadingAll, find_session_bearer, get_authenticator
-from prd2pr.server.api.change_requests import list_audit_log, order_response
+from prd2pr.server.api.change_requests import order_response
 from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.stream import EventStream, Listener
@@ -131,7 +131,7 @@ def get_orders(
     """Return the newest orders that this token may see."""
     found = list_orders(request.app.state.parts.database, MAX_LIMIT, repo=repo, subjects=(subject,) if subject else ())
     seen = [each for each in found if bearer.sees(each.repo)][:limit]
-    return api.Listed[api.Asked](items=tuple(order_response(each) for each in seen))
+    return api.Listed[api.Asked](items=tuple(map(order_response, seen)))
 
 
 def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.Asked:
@@ -266,7 +266,8 @@ def get_metrics(request: Request, _: ForReadingAll) -> Response:
 
 
 def get_audit_log(request: Request, _: ForAdmin, limit: Limit = 100) -> api.Listed[api.Asked]:
-    return api.Listed[api.Asked](items=list_audit_log(request.app.state.parts.database, limit))
+    found = list_orders(request.app.state.parts.database, limit)
+    return api.Listed[api.Asked](items=tuple(map(order_response, found)))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ The order's delivery in the inbox shows whether a run has it. Its outcome is wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -22,7 +22,9 @@ OrderState = Literal["waiting", "given", "done", "refused", "failed"]
 OrderOutcome = Literal["done", "refused", "failed"]
 MAX_ANSWER_LENGTH = 8_000
 
-SELECT_ORDERS = """SELECT asked.*, deliveries.state AS delivered, deliveries.reason AS effect
+SELECT_ORDERS = """SELECT asked.id, asked.repo, asked.command, asked.subject, asked.name AS "by", asked.why, asked.at,
+            asked.ordered, asked.tries, asked.outcome, asked.answer, asked.url, asked.settled_at,
+            coalesce(deliveries.state, '') AS delivered, coalesce(deliveries.reason, '') AS effect
           FROM asked LEFT JOIN deliveries ON deliveries.guid = asked.delivery"""
 
 
@@ -39,7 +41,6 @@ class OrderRecord:
     at: str
     order: ServerCommand | None  # None: recorded by a version that could not submit orders, or unreadable
     tries: int
-    announced_state: str  # the state announced last
     outcome: str
     answer: str
     url: str
@@ -67,28 +68,13 @@ class OrderTry:
 
 
 def parse_order_row(row: RowMapping) -> OrderRecord:
+    fields = dict(row)
+    ordered = fields.pop("ordered")
     try:
-        order = ServerCommand.model_validate_json(row["ordered"]) if row["ordered"] else None
+        order = ServerCommand.model_validate_json(ordered) if ordered else None
     except ValidationError:
         order = None
-    return OrderRecord(
-        id=row["id"],
-        repo=row["repo"],
-        command=row["command"],
-        subject=row["subject"],
-        by=row["name"],
-        why=row["why"],
-        at=row["at"],
-        order=order,
-        tries=row["tries"],
-        announced_state=row["told"],
-        outcome=row["outcome"],
-        answer=row["answer"],
-        url=row["url"],
-        settled_at=row["settled_at"],
-        delivered=row["delivered"] or "",
-        effect=row["effect"] or "",
-    )
+    return OrderRecord(**fields, order=order)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -150,11 +136,6 @@ def settle_order(database: Database, order: str, outcome: OrderOutcome, answer: 
             return False
         announce_order_state(connection, order)
         return True
-
-
-def settle_orders(database: Database, orders: Iterable[ServerCommand], outcome: OrderOutcome, answer: str) -> None:
-    for each in orders:
-        settle_order(database, each.id, outcome, answer)
 
 
 def mark_order_given(database: Database, order: str) -> None:

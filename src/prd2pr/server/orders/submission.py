@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Protocol
 
 from sqlalchemy import Connection, text
 
@@ -17,26 +16,18 @@ from prd2pr.state.server_commands import ServerCommand, format_server_commands
 ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processes get for it
 
 
-class OrderQueue(Protocol):
-    """Takes orders. `app.state.orders` holds one if the server has a worker."""
-
-    def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
-        """Queue the order in the transaction that records it."""
-        ...
-
-    def wake(self) -> None:
-        """Wake the worker; called after that transaction."""
-        ...
-
-
 @dataclass(frozen=True)
 class InboxOrderQueue:
+    """Takes orders. `app.state.orders` holds one if the server has a worker."""
+
     parts: ServerContext
 
     def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
+        """Queue the order in the transaction that records it."""
         submit_order(connection, repo, order, 1)
 
     def wake(self) -> None:
+        """Wake the worker; called after that transaction."""
         self.parts.work_available.set()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from prd2pr.errors import HubProblem, HubUnreachable
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.workflow_runs import find_run, run_exists, start_run
+from prd2pr.server.database import Database
+from prd2pr.server.orders.store import list_open_orders, settle_order
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
 from prd2pr.state.server_commands import ServerCommand, format_server_commands
@@ -27,19 +28,11 @@ OUTDATED_WORKFLOW = (
 )
 
 
-class OrderSource(Protocol):
-    def list_open(self, repo: str) -> tuple[ServerCommand, ...]:
-        """Return the repository's unsettled orders."""
-        ...
-
-    def fail_orders(self, orders: tuple[ServerCommand, ...], why: str) -> None: ...
-
-
 class WorkflowDispatch:
     settles_in = SETTLES_SECONDS
 
-    def __init__(self, get_hub: GetHub, orders: OrderSource) -> None:
-        self.get_hub, self.orders = get_hub, orders
+    def __init__(self, get_hub: GetHub, database: Database) -> None:
+        self.get_hub, self.database = get_hub, database
 
     def find(self, batch: Batch) -> str | None:
         marks = [make_run_mark(batch.id, each) for each in range(1, MAX_STARTS + 1)]
@@ -49,10 +42,11 @@ class WorkflowDispatch:
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         """Start the workflow. An older workflow file gets only the inputs it supports."""
         hub, mark = self.get_hub(batch.lane), make_run_mark(batch.id, turn)
-        base, orders = hub.default_branch(), self.orders.list_open(batch.lane)
+        base, orders = hub.default_branch(), list_open_orders(self.database, batch.lane)
         run = start_workflow(hub, base, build_workflow_inputs(batch, mark, orders), mark, ask)
         if run is None and orders:
-            self.orders.fail_orders(orders, OUTDATED_WORKFLOW)
+            for each in orders:
+                settle_order(self.database, each.id, "failed", OUTDATED_WORKFLOW)
             run = start_workflow(hub, base, build_workflow_inputs(batch, mark), mark, ask)
         if run is None:
             old = start_workflow(hub, base, {"reason": f"the App's server ({mark})"}, mark, ask)

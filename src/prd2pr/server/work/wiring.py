@@ -10,8 +10,6 @@ from prd2pr.errors import TokenMissing
 from prd2pr.github.events.delivery import INSTALLATION_LANE
 from prd2pr.github.setup.app_permissions import RESULT_ACCESS
 from prd2pr.server.app import ServerContext
-from prd2pr.server.database import Database
-from prd2pr.server.orders.store import list_open_orders, settle_orders
 from prd2pr.server.setup.onboarding import make_github_offer
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.capability import list_local_lanes
@@ -24,7 +22,6 @@ from prd2pr.server.work.local_runs import LocalEffect
 from prd2pr.server.work.order_tracking import OrderTracker
 from prd2pr.server.work.setup_effect import OnboardingEffect
 from prd2pr.server.work.sweep import Sweeper
-from prd2pr.state.server_commands import ServerCommand
 
 
 @dataclass(frozen=True)
@@ -59,19 +56,6 @@ class NoEffect:
         return True
 
 
-@dataclass(frozen=True)
-class DatabaseOrders:
-    """The orders recorded in the database."""
-
-    database: Database
-
-    def list_open(self, repo: str) -> tuple[ServerCommand, ...]:
-        return list_open_orders(self.database, repo)
-
-    def fail_orders(self, orders: tuple[ServerCommand, ...], why: str) -> None:
-        settle_orders(self.database, orders, "failed", why)
-
-
 @contextmanager
 def stop_local_processes(effect: Effect) -> Iterator[None]:
     """Stop the local processes before the engine ends."""
@@ -85,7 +69,7 @@ def stop_local_processes(effect: Effect) -> Iterator[None]:
 def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
     if parts.settings.workers == "local":
         return LocalEffect(parts.settings, parts.database, hubs)
-    return WorkflowDispatch(hubs.get_hub, DatabaseOrders(parts.database))
+    return WorkflowDispatch(hubs.get_hub, parts.database)
 
 
 @contextmanager
