@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from prd2pr.domain.ci import OUR_CHECKS, CheckResult
-from prd2pr.domain.forge import Actor, Annotation, CheckRun, Conclusion, is_same_text
+from prd2pr.domain.forge import Annotation, CheckRun, Conclusion, is_same_text
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import RepositoryApi, check_response, patch_call, post_call
 from prd2pr.github.client.exchange import ApiResponse
+from prd2pr.github.client.identity import IdentityCalls
 
 MAX_ANNOTATIONS_PER_CALL = 50  # annotations that GitHub takes in one request
 MAX_STATUS_LENGTH = 140
@@ -22,16 +24,39 @@ STATUS_STATES: dict[Conclusion, str] = {
 }
 
 
-def publish_check_run(api: RepositoryApi, me: Actor, check: CheckRun) -> None:
-    """Publish. Only the App that made a check can change it: an earlier App's stays or is published again."""
-    app = me.login.removesuffix("[bot]")
-    there = find_check_run(api, check, app) or find_check_run(api, check, app)
-    if there is not None and _app_slug(there) != app and _is_complete(check, there):
-        return
-    if there is None or _app_slug(there) != app:
-        there = _create_check_run(api, check, app)
-    if there is not None:
-        _complete_check_run(api, check, there)
+class CheckCalls(IdentityCalls):
+    def check(self, check: CheckRun) -> None:
+        """Publish. Only the App that made a check can change it: an earlier App's stays or is published again."""
+        scrub = self.secrets.scrub
+        annotations = tuple(map(self._scrub_annotation, check.annotations))
+        check = replace(check, title=scrub(check.title), summary=scrub(check.summary), annotations=annotations)
+        app = self.me().login.removesuffix("[bot]")
+        there = find_check_run(self.api, check, app) or find_check_run(self.api, check, app)
+        if there is not None and _app_slug(there) != app and _is_complete(check, there):
+            return
+        if there is None or _app_slug(there) != app:
+            there = _create_check_run(self.api, check, app)
+        if there is not None:
+            _complete_check_run(self.api, check, there)
+
+    def _scrub_annotation(self, each: Annotation) -> Annotation:
+        scrub = self.secrets.scrub
+        return replace(each, path=scrub(each.path), message=scrub(each.message), title=scrub(each.title))
+
+    def check_results(self, sha: str) -> tuple[CheckResult, ...]:
+        """Return all checks of a commit. Ours have `domain.ci.OUR_CHECKS` as their App.
+
+        They are known by name: a workflow's token belongs to the same App as CI jobs.
+        """
+        found = self.api.pages(self.api.path("commits", sha, "check-runs"), "check_runs", filter="latest")
+        return tuple(
+            CheckResult(
+                name=str(each["name"]),
+                conclusion=str(each.get("conclusion") or ""),
+                app=OUR_CHECKS if str(each["name"]).startswith(f"{OUR_CHECKS} / ") else _app_slug(each),
+            )
+            for each in found
+        )
 
 
 def find_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[str, Any] | None:
@@ -43,19 +68,6 @@ def find_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[str
         if each.get("external_id") == check.key
     ]
     return min(found, key=lambda each: (_app_slug(each) != app, int(each["id"])), default=None)
-
-
-def list_check_results(api: RepositoryApi, sha: str) -> tuple[CheckResult, ...]:
-    """Return the results. Ours are known by name: a workflow's token belongs to the same App as CI jobs."""
-    found = api.pages(api.path("commits", sha, "check-runs"), "check_runs", filter="latest")
-    return tuple(
-        CheckResult(
-            name=str(each["name"]),
-            conclusion=str(each.get("conclusion") or ""),
-            app=OUR_CHECKS if str(each["name"]).startswith(f"{OUR_CHECKS} / ") else _app_slug(each),
-        )
-        for each in found
-    )
 
 
 def _app_slug(row: Mapping[str, Any]) -> str:

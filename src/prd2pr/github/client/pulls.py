@@ -2,79 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.domain.forge import Actor, Pull, is_same_text
+from prd2pr.domain.forge import Pull
 from prd2pr.errors import HubProblem
 from prd2pr.github.client import json_reader
-from prd2pr.github.client.calls import RepositoryApi, check_response, patch_call, post_call
+from prd2pr.github.client.calls import check_response, post_call
 from prd2pr.github.client.exchange import ApiResponse, RestCall
+from prd2pr.github.client.identity import IdentityCalls
+from prd2pr.github.client.repeatable import edit_differences, find_text_changes
 
 TO_DRAFT = "convertPullRequestToDraft"
 TO_READY = "markPullRequestReadyForReview"
 
 
-def fetch_pull(api: RepositoryApi, number: int) -> Pull | None:
-    found = api.get_optional(api.path("pulls", number))
-    return None if found is None else json_reader.read_pull(found, api.repository)
+class PullCalls(IdentityCalls):
+    def pull(self, number: int) -> Pull | None:
+        found = self.api.get_optional(self.api.path("pulls", number))
+        return None if found is None else json_reader.read_pull(found, self.api.repository)
 
+    def _get_pull(self, number: int) -> Pull:
+        return json_reader.read_pull(self.api.get(self.api.path("pulls", number)), self.api.repository)
 
-AuthorCheck = Callable[[Actor], bool]
+    def pull_for_branch(self, branch: str, base: str = "") -> Pull | None:
+        """Return the open pull request from this branch of this repository; else the newest closed one.
 
+        One into `base` (empty: the default branch) counts if it is ours or by someone with write permission, since
+        anyone can open others. One into another branch counts only if it is ours: its base was changed.
+        """
+        wanted = base or self.default_branch()
 
-@dataclass(frozen=True)
-class Authors:
-    trusted: AuthorCheck  # we and people with write permission: anyone can open a pull request from a branch
-    ours: AuthorCheck  # we, under any of our accounts
+        def counts(each: Pull) -> bool:
+            return self._is_trusted(each.author) if each.base == wanted else self._is_ours(each.author)
 
+        newest_open_first = sorted(
+            self._list_pulls_from_branch(branch), key=lambda each: (not each.open, each.base != wanted)
+        )
+        return next(filter(counts, newest_open_first), None)
 
-def find_pull_for_branch(api: RepositoryApi, branch: str, base: str, authors: Authors) -> Pull | None:
-    """Return the open one, else the newest closed one. Ours still counts after its base was changed."""
+    def _list_pulls_from_branch(self, branch: str) -> list[Pull]:
+        """Return the newest first. A fork's branch of the same name is another branch."""
+        head = f"{self.api.owner}:{branch}"
+        found = self.api.pages(self.api.path("pulls"), head=head, state="all", sort="created", direction="desc")
+        read = (json_reader.read_pull(each, self.api.repository) for each in found)
+        return [each for each in read if not each.from_fork and each.head == branch]
 
-    def counts(each: Pull) -> bool:
-        return authors.trusted(each.author) if each.base == base else authors.ours(each.author)
+    def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
+        """Open it, or return the open one. GitHub allows one per branch and base, so a writer's is accepted too."""
+        title, body = self.secrets.scrub(title), self.secrets.scrub(body)
 
-    newest_open_first = sorted(
-        _list_pulls_from_branch(api, branch), key=lambda each: (not each.open, each.base != base)
-    )
-    return next(filter(counts, newest_open_first), None)
+        def look() -> Pull | None:
+            found = self.pull_for_branch(head, base)
+            return found if found is not None and found.open else None
 
+        there = look()
+        if there is not None:
+            return there
+        # One look is enough: GitHub refuses a second pull request from the same branch.
+        wanted = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
+        call = post_call(self.api.path("pulls"), wanted)
+        done = self.api.send_checked(call, look)
+        if isinstance(done, Pull):
+            return done
+        if done.status != 422:
+            return self._read_pull(call, done)
+        there = look()
+        if there is not None:
+            return there  # another run was faster
+        if draft and "draft" in done.message.lower():  # the repository does not support drafts
+            return self.open_pull(title, body, head, base, draft=False)
+        foreign = next((each for each in self._list_pulls_from_branch(head) if each.open and each.base == base), None)
+        if foreign is not None:
+            raise make_foreign_pull_error(foreign)
+        return self._read_pull(call, done)
 
-def _list_pulls_from_branch(api: RepositoryApi, branch: str) -> list[Pull]:
-    """Return the newest first. A fork's branch of the same name is another branch."""
-    found = api.pages(api.path("pulls"), head=f"{api.owner}:{branch}", state="all", sort="created", direction="desc")
-    read = (json_reader.read_pull(each, api.repository) for each in found)
-    return [each for each in read if not each.from_fork and each.head == branch]
+    def _read_pull(self, call: RestCall, answer: ApiResponse) -> Pull:
+        return json_reader.read_pull(check_response(call, answer).body, self.api.repository)
 
+    def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None:
+        def missing() -> dict[str, Any]:
+            return find_text_changes(self._get_pull(pull.number), title, body, self.secrets)
 
-def ensure_pull(
-    api: RepositoryApi, title: str, body: str, head: str, base: str, *, draft: bool, authors: Authors
-) -> Pull:
-    def look() -> Pull | None:
-        found = find_pull_for_branch(api, head, base, authors)
-        return found if found is not None and found.open else None
+        edit_differences(self.api, self.api.path("pulls", pull.number), missing)
 
-    there = look()
-    if there is not None:
-        return there
-    # One look is enough: GitHub refuses a second pull request from the same branch.
-    call = post_call(api.path("pulls"), {"title": title, "body": body, "head": head, "base": base, "draft": draft})
-    done = api.send_checked(call, look)
-    if isinstance(done, Pull):
-        return done
-    if done.status != 422:
-        return _read_pull(api, call, done)
-    there = look()
-    if there is not None:
-        return there  # another run was faster
-    if draft and "draft" in done.message.lower():  # the repository does not support drafts
-        return ensure_pull(api, title, body, head, base, draft=False, authors=authors)
-    foreign = next((each for each in _list_pulls_from_branch(api, head) if each.open and each.base == base), None)
-    if foreign is not None:
-        raise make_foreign_pull_error(foreign)
-    return _read_pull(api, call, done)
+    def set_draft(self, pull: Pull, *, draft: bool) -> None:
+        """Only GraphQL can; REST takes `draft` only when opening."""
+
+        def there() -> bool | None:
+            found = self._get_pull(pull.number)
+            return True if found.draft is draft or not found.open else None
+
+        if there():
+            return
+        call = draft_call(self._get_pull(pull.number).node_id, draft=draft)
+        self.api.create_or_find(call, there, lambda _: True)
 
 
 def make_foreign_pull_error(foreign: Pull) -> HubProblem:
@@ -84,43 +105,6 @@ def make_foreign_pull_error(foreign: Pull) -> HubProblem:
         where=foreign.url,
         remedy=f"Close #{foreign.number}; the next run opens its own. The branch with all proved commits is pushed.",
     )
-
-
-def _read_pull(api: RepositoryApi, call: RestCall, answer: ApiResponse) -> Pull:
-    return json_reader.read_pull(check_response(call, answer).body, api.repository)
-
-
-def edit_pull(api: RepositoryApi, number: int, title: str | None, body: str | None) -> None:
-    def missing() -> dict[str, Any]:
-        there = json_reader.read_pull(api.get(api.path("pulls", number)), api.repository)
-        return pull_changes(there, title, body)
-
-    changes = missing()
-    if changes:
-        call = patch_call(api.path("pulls", number), changes)
-        api.create_or_find(call, lambda: None if missing() else True, lambda _: True)
-
-
-def pull_changes(there: Pull, title: str | None, body: str | None) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if title is not None and title != there.title:
-        changes["title"] = title
-    if body is not None and not is_same_text(body, there.body):
-        changes["body"] = body
-    return changes
-
-
-def set_draft(api: RepositoryApi, number: int, *, draft: bool) -> None:
-    """Only GraphQL can; REST takes `draft` only when opening."""
-
-    def there() -> Pull | None:
-        found = json_reader.read_pull(api.get(api.path("pulls", number)), api.repository)
-        return found if found.draft is draft or not found.open else None
-
-    if there() is not None:
-        return
-    node = json_reader.read_pull(api.get(api.path("pulls", number)), api.repository).node_id
-    api.create_or_find(draft_call(node, draft=draft), lambda: True if there() else None, lambda _: True)
 
 
 def draft_call(node_id: str, *, draft: bool) -> RestCall:

@@ -1,0 +1,82 @@
+"""The repository's connection, the bot's own account, and what people may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from prd2pr.domain.forge import Actor, BotIdentities, PermissionLevel, has_level
+from prd2pr.domain.secrets import Secrets
+from prd2pr.github.client import json_reader
+from prd2pr.github.client.calls import RepositoryApi
+from prd2pr.github.client.errors import classify_error
+from prd2pr.github.client.exchange import RestCall, join_path
+from prd2pr.github.client.tokens import TokenSource
+
+GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
+
+
+class IdentityCalls:
+    """What the calls of every resource need. `close` or `with` ends the connection."""
+
+    def __init__(
+        self,
+        api: RepositoryApi,
+        source: TokenSource,
+        close: Callable[[], None],
+        say: Callable[[str], None],
+        secrets: Secrets,
+    ) -> None:
+        self.api = api
+        self.secrets = secrets
+        self.close = close
+        self._log = say
+        self._source = source
+        self._me: Actor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def me(self) -> Actor:
+        """Return the account that our comments and pull requests carry."""
+        if self._me is None:
+            self._me = self._fetch_me()
+        return self._me
+
+    def ours(self) -> BotIdentities:
+        """Return `me` and the other accounts that may have started the same work; what they wrote is continued.
+
+        A workflow of this repository may have started what an App continues. Others could copy a marker.
+        """
+        return tuple({actor.id: actor for actor in (self.me(), GITHUB_ACTIONS)}.values())
+
+    def _fetch_me(self) -> Actor:
+        login = self._source.login()
+        if login:
+            return json_reader.read_actor(self.api.get(join_path("users", login)))
+        answer = self.api.get_response(join_path("user"))
+        if answer.status == 200:
+            return json_reader.read_actor(answer.body)
+        # A workflow's own token belongs to no user: GitHub responds with 403.
+        if answer.status == 403:
+            return GITHUB_ACTIONS
+        raise classify_error(RestCall("GET", join_path("user")), answer)
+
+    def _is_ours(self, author: Actor) -> bool:
+        return author.id in {each.id for each in self.ours()}
+
+    def _is_trusted(self, author: Actor) -> bool:
+        return self._is_ours(author) or has_level(self.permission(author.login), "write")
+
+    def permission(self, login: str) -> PermissionLevel:
+        found = self.api.get_optional(self.api.path("collaborators", login, "permission"))
+        return "none" if found is None else json_reader.read_level(found)
+
+    def default_branch(self) -> str:
+        return str(self.api.get(join_path("repos", self.api.owner, self.api.name))["default_branch"])
