@@ -14,9 +14,11 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
+from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.context_budget import DEFAULT_ROLE_TOKENS, ROLE_TOKENS, SHARED_TOKENS
 from prd2pr.domain.costs.estimate import Price
 from prd2pr.domain.evidence import Severity
+from prd2pr.domain.paths import PathRules
 from prd2pr.domain.scheduling import MAX_JOBS, MAX_WORKERS
 from prd2pr.domain.stack import PYTHON, Stack
 from prd2pr.domain.stack_policy import STORY_TESTS
@@ -391,6 +393,14 @@ class Config(ConfigSection):
         description="How long records are kept. The commit of a plan drops expired logs and notes about libraries; "
         "`prd2pr query` omits older pipelines.",
     )
+
+    @property
+    def path_rules(self) -> PathRules:
+        return PathRules(**self.paths.model_dump())
+
+    @property
+    def usage_limits(self) -> UsageLimits:
+        return UsageLimits(**self.budget.model_dump())
 
     @property
     def fused(self) -> bool:

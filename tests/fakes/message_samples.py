@@ -20,12 +20,7 @@ from prd2pr.domain.records import ProjectState, RunRecord, Sprint, Status, Trans
 from prd2pr.errors import SetupProblem
 from prd2pr.github.messages.checks import CheckView
 from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
-from prd2pr.github.messages.markers import (
-    make_status_marker,
-    make_story_marker,
-    make_tracking_marker,
-    make_waiting_marker,
-)
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
     BudgetReply,
@@ -384,7 +379,7 @@ def views() -> dict[str, str]:
     }
     made = {
         f"status_{name}": render_status_text(
-            build_status_view(in_status(status), status, stop, **links), marks=[make_status_marker("loyalty")]
+            build_status_view(in_status(status), status, stop, **links), marks=[make_marker("status", "loyalty")]
         )
         for name, (status, stop) in stops.items()
     }
@@ -446,17 +441,17 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         **links,
     )
     return {
-        "status_unjudged": render_status_text(changed, marks=[make_status_marker("loyalty")]),
-        "status_unproved": render_status_text(unproved, marks=[make_status_marker("loyalty")]),
-        "needed_unproved": render_action_needed_text(unproved, marker=make_waiting_marker("loyalty", "unproved")),
+        "status_unjudged": render_status_text(changed, marks=[make_marker("status", "loyalty")]),
+        "status_unproved": render_status_text(unproved, marks=[make_marker("status", "loyalty")]),
+        "needed_unproved": render_action_needed_text(unproved, marker=make_marker("waiting", "loyalty", "unproved")),
         **over_views(),
-        "status_blocked": render_status_text(blocked, marks=[make_status_marker("loyalty")]),
-        "status_done": render_status_text(done, marks=[make_status_marker("loyalty")]),
-        "status_problem": render_status_text(problem, marks=[make_status_marker("loyalty")]),
+        "status_blocked": render_status_text(blocked, marks=[make_marker("status", "loyalty")]),
+        "status_done": render_status_text(done, marks=[make_marker("status", "loyalty")]),
+        "status_problem": render_status_text(problem, marks=[make_marker("status", "loyalty")]),
         "needed_blocked": render_action_needed_text(
-            blocked, marker=make_waiting_marker("loyalty", "blocked/loyalty-4/1")
+            blocked, marker=make_marker("waiting", "loyalty", "blocked/loyalty-4/1")
         ),
-        "needed_problem": render_action_needed_text(problem, marker=make_waiting_marker("loyalty", "problem")),
+        "needed_problem": render_action_needed_text(problem, marker=make_marker("waiting", "loyalty", "problem")),
     }
 
 
@@ -473,7 +468,7 @@ def over_views() -> dict[str, str]:
     }
     reason = "prd2pr/loyalty was deleted, and is not made again"
     halted = HaltedView("Loyalty points", reason, "restore the branch of #7, or close it")
-    marks = [make_status_marker("loyalty")]
+    marks = [make_marker("status", "loyalty")]
     return {
         **{f"over_{name}": render_closed_text(view, marks=marks) for name, view in shown.items()},
         "halted": render_halted_text(halted, marks=marks),
@@ -501,8 +496,8 @@ def tracking_views(pull_view: PullRequestView) -> dict[str, str]:
     branch = sample()
     story = branch.backlog.stories[0].model_copy(update={"description": "Points.\n\nAnd more.", "depends_on": ("x-1",)})
     return {
-        "tracking": render_tracking_text(view, marker=make_tracking_marker("loyalty")),
-        "story_issue": render_story_issue_text(story, branch.prd, 7, marker=make_story_marker("loyalty", "loyalty-1")),
+        "tracking": render_tracking_text(view, marker=make_marker("tracking", "loyalty")),
+        "story_issue": render_story_issue_text(story, branch.prd, 7, marker=make_marker("story", "loyalty/loyalty-1")),
     }
 
 

@@ -20,7 +20,7 @@ from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
-from prd2pr.github.messages.markers import make_status_marker, read_checked_marker, read_head_marker
+from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.publish.context import PublishedLinks, PublishRequest
 from prd2pr.github.publish.publisher import build_step_summary, publish
 from world import PLAN, PRD, WRONG_ADD, World, say, script, write
@@ -83,7 +83,7 @@ class Stage:
 
     def status(self) -> str:
         (found,) = [
-            text for text in self.comments_on(self.pull().number) if text.startswith(make_status_marker("calc"))
+            text for text in self.comments_on(self.pull().number) if text.startswith(make_marker("status", "calc"))
         ]
         return found
 
@@ -169,7 +169,7 @@ def test_commit_by_commit_each_object_exists_once(stage: Stage) -> None:
         stage.at(step)
         last = step == len(stage.commits) - 1
         assert stage.show(DONE if last else AT_WORK).notes == ()
-        assert read_head_marker(stage.status()) == sha
+        assert read_sha_marker("head", stage.status()) == sha
     pull = stage.pull()
     assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
     assert "### Ready for review: A small calculator" in stage.status()
@@ -198,7 +198,7 @@ def test_progress_during_a_run_needs_few_requests(stage: Stage) -> None:
     assert stage.pull().labels == ["prd2pr:active"]
     assert stage.issues() == {}
     assert [name for _, name, _ in stage.checks()] == ["prd2pr / red(calc-1)", "prd2pr / green(calc-1)"]
-    assert read_checked_marker(stage.status()) == stage.commits[3]
+    assert read_sha_marker("checked", stage.status()) == stage.commits[3]
     stage.show()
     assert len(stage.issues()) == 3
     assert len(stage.checks()) == 3
@@ -290,7 +290,7 @@ def test_missing_permissions_are_reported_and_the_rest_is_published(stage: Stage
     assert stage.checks() == []
     assert "> Not published: the checks." in stage.status()
     assert stage.pull().labels != []
-    assert read_checked_marker(stage.status()) == ""
+    assert read_sha_marker("checked", stage.status()) == ""
     stage.token = stage.fake.actions_token(REPOSITORY)
     stage.show()
     assert len(stage.checks()) == 7
@@ -334,12 +334,12 @@ def test_a_copy_of_our_marker_is_not_ours(stage: Stage) -> None:
     stage.at(3)
     stage.show()
     number = stage.pull().number
-    add_comment(stage.fake, stage.repo, number, "ada", f"{make_status_marker('calc')}\nAll done.")
+    add_comment(stage.fake, stage.repo, number, "ada", f"{make_marker('status', 'calc')}\nAll done.")
     stage.at(4)
     stage.show()
-    assert read_head_marker(stage.status()) == stage.commits[4]
+    assert read_sha_marker("head", stage.status()) == stage.commits[4]
     assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [
-        f"{make_status_marker('calc')}\nAll done."
+        f"{make_marker('status', 'calc')}\nAll done."
     ]
 
 

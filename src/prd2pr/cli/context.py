@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.config_file import load_config
-from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.domain.results.isolation import list_missing_protections, suggest_sandbox_remedy
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
@@ -114,10 +113,6 @@ def relative_path(git: Git, path: Path) -> str:
             where=str(path),
             remedy=f"move it below {git.workdir}, for example into prds/, or name the repository with --repo",
         ) from None
-
-
-def make_path_rules(config: Config) -> PathRules:
-    return PathRules(source=config.paths.source, tests=config.paths.tests, protected=config.paths.protected)
 
 
 def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> CachedRunner:

@@ -17,13 +17,11 @@ from prd2pr.cli.context import (
     RepositoryContext,
     SystemClock,
     find_stacks,
-    make_path_rules,
     make_runner,
     open_context,
     open_runner,
 )
 from prd2pr.config import Config
-from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.documents import list_living_paths
 from prd2pr.domain.machines.approval import ApprovalMode
@@ -66,10 +64,6 @@ def make_gate_policy(config: Config) -> GatePolicy:
     )
 
 
-def make_limits(config: Config) -> UsageLimits:
-    return UsageLimits(**config.budget.model_dump())
-
-
 def make_gathering(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> GatherContext:
     """Build the evidence gathering. `base`: the commit that configuration and stacks are read from."""
     runner = open_runner(git, config, base, cached=cached, many=many)
@@ -77,7 +71,7 @@ def make_gathering(git: Git, config: Config, base: str, *, cached: bool, many: b
 
 
 def _make_gathering(git: Git, runner: CachedRunner, config: Config, stacks: tuple[Stack, ...]) -> GatherContext:
-    rules = make_path_rules(config)
+    rules = config.path_rules
     docs = list_living_paths(config.docs.directory, rules) if config.docs.enabled else ()
     return GatherContext(
         git, runner, rules, config.gates.mutants, config.gates.compare, docs, config.docs.directory, stacks
@@ -205,8 +199,8 @@ def make_session(
         ),
         constraints=Constraints(
             gate_policy=make_gate_policy(config),
-            paths=make_path_rules(config),
-            limits=make_limits(config),
+            paths=config.path_rules,
+            limits=config.usage_limits,
             approval=approval,
             secrets=hidden or Secrets(),
         ),

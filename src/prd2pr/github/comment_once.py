@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prd2pr.domain.forge import Comment
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.messages.markers import make_waiting_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandReply, ProblemReply
 
@@ -16,4 +16,4 @@ def post_once(hub: GitHubHub, number: int, reply: CommandReply, marker: str, *, 
 
 def post_problem(hub: GitHubHub, number: int, prd_id: str, problem: ProblemReply, occasion: str = "") -> None:
     """Post once per kind of problem, or once per occasion if one is given."""
-    post_once(hub, number, problem, make_waiting_marker(prd_id, f"problem/{problem.code}{occasion}"))
+    post_once(hub, number, problem, make_marker("waiting", prd_id, f"problem/{problem.code}{occasion}"))

@@ -17,7 +17,7 @@ from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.command_queue import CommandQueue
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.events.events import CommentCreated, Event, LabelAdded, ServerDispatched
-from prd2pr.github.messages.markers import make_waiting_marker, read_prd_marker
+from prd2pr.github.messages.markers import make_marker, read_prd_marker
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.permissions import Denied, check_event_permission
 from prd2pr.github.server_commands import ServerCommandQueue, Trigger
@@ -112,7 +112,7 @@ def report_under_issue(hub: GitHubHub, event: LabelAdded, problem: ConfigInvalid
     if isinstance(check_event_permission(event, hub.permission(event.actor.login), hub.me()), Denied):
         return
     reply = ProblemReply.of("this run", problem)
-    post_once(hub, event.number, reply, make_waiting_marker("config", f"problem/{reply.code}/{reply.digest}"))
+    post_once(hub, event.number, reply, make_marker("waiting", "config", f"problem/{reply.code}/{reply.digest}"))
 
 
 def may_be_trigger_label(event: LabelAdded, text: str) -> bool:

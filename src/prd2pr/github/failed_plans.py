@@ -16,7 +16,7 @@ from prd2pr.errors import BranchMoved, HubProblem, HubUnreachable, Prd2prError, 
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.checks import check_name
-from prd2pr.github.messages.markers import make_waiting_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.workflow.session import OutdatedPlan, Session
@@ -89,7 +89,7 @@ def find_report_number(session: Session, pull: Pull | None) -> int | None:
 
 
 def failed_plan_marker(prd: Prd) -> str:
-    return make_waiting_marker(prd.id, f"plan/{prd.blob}")
+    return make_marker("waiting", prd.id, f"plan/{prd.blob}")
 
 
 def commit_of_prd_text(session: Session) -> str:

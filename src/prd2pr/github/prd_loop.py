@@ -23,7 +23,7 @@ from prd2pr.github.failed_plans import (
     stop_after_failed_plan,
 )
 from prd2pr.github.jobs.wave_scheduler import advance_parallel_stories, find_active_stories
-from prd2pr.github.messages.markers import make_waiting_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, refusal_reason
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
@@ -178,7 +178,7 @@ def is_waiting_for_budget(run: PrdRun) -> bool:
     """Return whether the last run stopped for its budget: a schedule must not spend the next one."""
     if run.pull is None or run.steps:
         return False
-    marker = make_waiting_marker(run.session.prd.id, f"budget/{current_head(run.session)}")
+    marker = make_marker("waiting", run.session.prd.id, f"budget/{current_head(run.session)}")
     return run.context.hub.find_comment(run.pull.number, marker) is not None
 
 

@@ -9,7 +9,7 @@ from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped, TrackerMissing
-from prd2pr.github.messages.markers import has_proved_marker, make_status_marker, make_tracking_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.publish.context import PublishRequest
 from prd2pr.github.publish.proof import REVIEW_STEP, find_refuted_claims
@@ -94,10 +94,9 @@ def is_proved_already(run: PrdRun) -> bool:
     """Return whether an earlier run proved this head on this base and nothing was requested since."""
     if run.pull is None or run.activity.requested or run.activity.queried or run.steps or run.activity.changed:
         return False
-    found = run.context.hub.find_comment(run.pull.number, make_status_marker(run.session.prd.id))
-    return found is not None and has_proved_marker(
-        found.body, current_head(run.session), run.session.target.base_commit
-    )
+    found = run.context.hub.find_comment(run.pull.number, make_marker("status", run.session.prd.id))
+    marker = make_marker("proved", current_head(run.session), run.session.target.base_commit)
+    return found is not None and marker in found.body
 
 
 def write_run_summary(run: PrdRun, stop: NoAction) -> None:
@@ -156,7 +155,7 @@ def watch_comments(run: PrdRun) -> None:
     if run.tracking is None and run.session.target.issue is None and run.session.config.tracker.kind != "none":
         run.tracking = NO_ISSUE
         with suppress(TrackerMissing):  # reported when it was to be published
-            issue = run.links.tracking or run.context.hub.find_issue(make_tracking_marker(run.session.prd.id))
+            issue = run.links.tracking or run.context.hub.find_issue(make_marker("tracking", run.session.prd.id))
             run.tracking = issue.number if issue else NO_ISSUE
     elif run.links.tracking is not None:
         run.tracking = run.links.tracking.number

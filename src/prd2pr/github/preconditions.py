@@ -13,7 +13,7 @@ from prd2pr.github.comment_once import post_once
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, has_trigger_label, reason_not_wanted
 from prd2pr.github.messages.closed_pull_text import limit_to_queries
-from prd2pr.github.messages.markers import make_status_marker, make_waiting_marker, read_head_marker
+from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.publish.closed_pull import next_step_after_close, publish_closed, publish_halted
@@ -51,8 +51,8 @@ class RemotePrd:
     def last_shown_head(self) -> str:
         """The head that was published last."""
         pull = self.open_pull
-        status = self.context.hub.find_comment(pull.number, make_status_marker(self.subject.id)) if pull else None
-        return read_head_marker(status.body) if status else ""
+        status = self.context.hub.find_comment(pull.number, make_marker("status", self.subject.id)) if pull else None
+        return read_sha_marker("head", status.body) if status else ""
 
     @cached_property
     def issue(self) -> Issue | None:
@@ -130,7 +130,7 @@ def check_forced_back(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | N
         remedy += f"; or delete prd2pr's status comment to continue from {head[:10]}"
     remedy += "."
     reply = ProblemReply("this run", reason, found.branch, remedy)
-    post_once(found.context.hub, pull.number, reply, make_waiting_marker(found.subject.id, f"forced/{head}"))
+    post_once(found.context.hub, pull.number, reply, make_marker("waiting", found.subject.id, f"forced/{head}"))
     return PrdOutcome("waiting", reason, remedy)
 
 
@@ -141,7 +141,7 @@ def check_edited_state(found: RemotePrd, head: str) -> PrdOutcome | None:
         return None
     problem = hand_edits.make_hand_edit_error(commit, found.branch)
     if found.open_pull is not None:
-        marker = make_waiting_marker(found.subject.id, f"by-hand/{commit.sha}")
+        marker = make_marker("waiting", found.subject.id, f"by-hand/{commit.sha}")
         post_once(found.context.hub, found.open_pull.number, ProblemReply.of("this run", problem), marker)
     return PrdOutcome("waiting", problem.what, problem.remedy)
 

@@ -16,7 +16,7 @@ from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
-from prd2pr.github.messages.markers import make_order_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.replies import CommandReply, CommandTooOld, NotNow, is_refusal
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_in_future, is_too_old
 from prd2pr.state.server_commands import ServerCommand, is_executed
@@ -82,10 +82,10 @@ class ServerCommandQueue:
     def reply(self, order: ServerCommand, reply: CommandReply, *, commit_url: str = "") -> None:
         """Post a refusal. What was executed is on the branch; without a pull request there is no place for the rest."""
         if self.pull is not None and is_refusal(reply):
-            post_once(self.hub, self.pull, reply, make_order_marker(order.id), commit_url=commit_url)
+            post_once(self.hub, self.pull, reply, make_marker("order", order.id), commit_url=commit_url)
 
     def _is_answered(self, order: ServerCommand) -> bool:
-        return self.pull is not None and self.hub.find_comment(self.pull, make_order_marker(order.id)) is not None
+        return self.pull is not None and self.hub.find_comment(self.pull, make_marker("order", order.id)) is not None
 
 
 def request_from_server(order: ServerCommand, sender: str) -> CommandRequest:

@@ -11,9 +11,7 @@ from typing import Self
 
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.config_file import load_config
-from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.documents import list_living_paths
-from prd2pr.domain.paths import PathRules
 from prd2pr.domain.wording import clean_line
 from prd2pr.errors import Prd2prError
 from prd2pr.reports.board import BoardReader
@@ -66,10 +64,9 @@ class RepositoryShelf:
         except Prd2prError:
             git.close()
             raise
-        rules = PathRules(source=config.paths.source, tests=config.paths.tests, protected=config.paths.protected)
+        rules = config.path_rules
         docs = frozenset(list_living_paths(config.docs.directory, rules))
-        limits = UsageLimits(**config.budget.model_dump())
-        reader = BoardReader(git, repo, limits=limits, rules=rules, local=True, living_docs=docs)
+        reader = BoardReader(git, repo, limits=config.usage_limits, rules=rules, local=True, living_docs=docs)
         return cls(git, config.branch_prefix, reader, still)
 
     def boards(self) -> Boards:

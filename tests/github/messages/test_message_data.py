@@ -25,7 +25,7 @@ from prd2pr.github.messages.checks import (
     place_findings,
     whole_check,
 )
-from prd2pr.github.messages.markers import make_checked_marker, make_story_marker, read_checked_marker, read_head_marker
+from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import choose_headline, choose_next_step, state_label, state_label_names
 from prd2pr.github.messages.tracking import (
@@ -198,9 +198,9 @@ def test_stories_get_issues_a_few_at_a_time() -> None:
 
 
 def test_story_issues_are_recognized_by_their_first_line() -> None:
-    ours = Issue(5, "", f"{make_story_marker('loyalty', 'loyalty-1')}\ntext", ME)
-    quoted = Issue(6, "", f"see {make_story_marker('loyalty', 'loyalty-2')}", ME)
-    others = Issue(7, "", make_story_marker("other", "loyalty-3"), ME)
+    ours = Issue(5, "", f"{make_marker('story', 'loyalty/loyalty-1')}\ntext", ME)
+    quoted = Issue(6, "", f"see {make_marker('story', 'loyalty/loyalty-2')}", ME)
+    others = Issue(7, "", make_marker("story", "other/loyalty-3"), ME)
     again = Issue(8, "", ours.body, ME)
     forged = Issue(4, "", ours.body, Actor("nobody", 99))
     assert story_issues_by_id([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
@@ -210,10 +210,10 @@ def test_story_issues_are_recognized_by_their_first_line() -> None:
 
 
 def test_markers_carry_commits() -> None:
-    text = f"x\n{make_checked_marker('a' * 40)}\ny"
-    assert (read_checked_marker(text), read_head_marker(text)) == ("a" * 40, "")
+    text = f"x\n{make_marker('checked', 'a' * 40)}\ny"
+    assert (read_sha_marker("checked", text), read_sha_marker("head", text)) == ("a" * 40, "")
     with pytest.raises(ValueError, match="no marker"):
-        make_story_marker("loyalty", "x -->")
+        make_marker("story", "loyalty/x -->")
 
 
 @pytest.mark.parametrize("text", ["::error::x", "  ::set-output name=a::b", "a\n::add-mask::x", "x ##[group]y"])

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from prd2pr.cli.context import make_path_rules, open_repository, read_config
+from prd2pr.cli.context import open_repository, read_config
 from prd2pr.domain.wording import clean_line, count
 from prd2pr.errors import UsageProblem
 from prd2pr.livingdocs.render import DocumentState, RenderedDocs, render_tree
@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
                 remedy="name a directory: --out DIR",
             )
         # Uncommitted files are included: the docs describe the checkout as it is.
-        tree, rules, elsewhere = git.checkout_tree(), make_path_rules(config), bool(options.out)
+        tree, rules, elsewhere = git.checkout_tree(), config.path_rules, bool(options.out)
         rendered = render_tree(git, tree, config.docs.directory, rules, elsewhere=elsewhere)
         rendered = rendered if elsewhere else exclude_ignored(git, rendered)
         if options.write and git.workdir:

@@ -7,14 +7,7 @@ from prd2pr.errors import HubProblem
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id
 from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView, count_settled
-from prd2pr.github.messages.markers import (
-    make_checked_marker,
-    make_head_marker,
-    make_status_marker,
-    make_tracking_marker,
-    read_checked_marker,
-    read_head_marker,
-)
+from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.rendering import render_closed_text, render_halted_text
 from prd2pr.github.messages.status import state_label, state_label_names
 from prd2pr.github.outcome import PrdOutcome
@@ -24,7 +17,7 @@ from prd2pr.state.store import BranchState, StateStore
 def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> bool:
     """Return whether it was news. The comment is written last: after it, people's changes stay."""
     try:
-        found = context.hub.find_comment(pull.number, make_status_marker(subject.id))
+        found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
         if found is None:
             return False
         text = render_closed_text(build_closed_view(context, subject, pull, head), marks=kept_markers(subject, found))
@@ -45,7 +38,7 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
     The markers stay, so the last pushed step is still known.
     """
     try:
-        found = context.hub.find_comment(pull.number, make_status_marker(subject.id))
+        found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
         if found is None:
             return False
         text = render_halted_text(HaltedView(pull.title, why.reason, why.next), marks=kept_markers(subject, found))
@@ -62,9 +55,9 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
 
 def kept_markers(subject: Subject, found: Comment) -> list[str]:
     """Return the markers with which the work continues if the pull request is reopened."""
-    head, checked = read_head_marker(found.body), read_checked_marker(found.body)
-    marks = [make_head_marker(head) if head else "", make_checked_marker(checked) if checked else ""]
-    return [make_status_marker(subject.id), *filter(None, marks)]
+    head, checked = read_sha_marker("head", found.body), read_sha_marker("checked", found.body)
+    marks = [make_marker("head", head) if head else "", make_marker("checked", checked) if checked else ""]
+    return [make_marker("status", subject.id), *filter(None, marks)]
 
 
 def next_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> str:
@@ -111,6 +104,6 @@ def close_tracking_issue(context: GitHubContext, subject: Subject, pull: Pull) -
     """GitHub itself closes an issue that was the PRD: the description says so."""
     if not pull.merged or subject.issue is not None or context.config.tracker.kind == "none":
         return
-    tracking = context.hub.find_issue(make_tracking_marker(subject.id))
+    tracking = context.hub.find_issue(make_marker("tracking", subject.id))
     if tracking is not None and tracking.open:
         context.hub.edit_issue(tracking.number, closed=True)

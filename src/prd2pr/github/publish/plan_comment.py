@@ -11,7 +11,7 @@ from prd2pr.domain.machines.approval import compute_plan_digest, list_approved_s
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import SETTLED, Phase, ProjectState, Story
 from prd2pr.github.comment_once import post_once
-from prd2pr.github.messages.markers import make_waiting_marker, plan_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import PlanReply
 from prd2pr.planning.plan_diff import diff_plans
@@ -62,7 +62,7 @@ def ask_about_removed(publication: Publication, number: int) -> None:
     if diff is None or not diff.asked:
         return
     said = PlanReply(current_plan_view(publication, "", None), diff, step_after_removal(publication, diff))
-    marker = make_waiting_marker(publication.prd.id, f"removed/{publication.head}")
+    marker = make_marker("waiting", publication.prd.id, f"removed/{publication.head}")
     post_once(publication.hub, number, said, marker, commit_url=publication.request.commit_url)
 
 
@@ -77,7 +77,7 @@ def step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextS
 def post_plan(
     publication: Publication, number: int, stories: tuple[Story, ...], command: str, approved: frozenset[str] | None
 ) -> None:
-    marker = plan_marker(publication.prd.id, compute_plan_digest(publication.prd, stories)[:16])
+    marker = make_marker("plan", publication.prd.id, compute_plan_digest(publication.prd, stories)[:16])
     diff = last_plan_diff(publication)
     plan = PlanReply(current_plan_view(publication, command, approved), diff, step_after_removal(publication, diff))
     text = render_reply(plan, marker=marker, commit_url=publication.request.commit_url)

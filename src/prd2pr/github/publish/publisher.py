@@ -15,17 +15,7 @@ from typing import TypeVar
 
 from prd2pr.domain.forge import Comment, Issue, Pull, is_same_text
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.messages.markers import (
-    DESCRIPTION_BEGINS,
-    DESCRIPTION_ENDS,
-    make_checked_marker,
-    make_head_marker,
-    make_proved_marker,
-    make_shown_marker,
-    make_status_marker,
-    make_waiting_marker,
-    read_checked_marker,
-)
+from prd2pr.github.messages.markers import DESCRIPTION_BEGINS, DESCRIPTION_ENDS, make_marker, read_sha_marker
 from prd2pr.github.messages.rendering import render_action_needed_text, render_status_text, render_summary_text
 from prd2pr.github.messages.status import (
     LABEL_STATES,
@@ -92,14 +82,14 @@ def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
         return PublishedLinks(pull, notes=tuple(publication.notes))
     number = pull.number
     found = publication.attempt(
-        "the status comment", lambda: hub.find_comment(number, make_status_marker(publication.prd.id))
+        "the status comment", lambda: hub.find_comment(number, make_marker("status", publication.prd.id))
     )
     if found is not None and is_published_already(publication, pull, found):
         publication.attempt("the labels", lambda: set_state_labels(publication, pull))
         publication.attempt("the request to a person", lambda: notify_person(publication, pull))
         return PublishedLinks(pull, found, notes=tuple(publication.notes))
     checked = publication.attempt(
-        "the checks", lambda: publish_checks(publication, read_checked_marker(found.body) if found else "")
+        "the checks", lambda: publish_checks(publication, read_sha_marker("checked", found.body) if found else "")
     )
     tracking = publication.attempt("the tracking issue", lambda: publish_tracking(publication, number))
     publication.is_complete = publication.is_stopped and not publication.notes and not publication.has_more
@@ -125,12 +115,12 @@ def proved_marker_if_settled(publication: Publication) -> str:
     """Return the marker; empty if what is published is not proved as a whole."""
     if publication.headline not in HEADLINES_WITH_PROOF:
         return ""
-    return make_proved_marker(publication.head, publication.request.session.target.base_commit)
+    return make_marker("proved", publication.head, publication.request.session.target.base_commit)
 
 
 def current_shown_marker(publication: Publication, pull: Pull) -> str:
     said = strip_run_link(render_status_text(publication.view(pull), marks=[]))
-    return make_shown_marker(publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
+    return make_marker("shown", publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
 
 
 def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issue | None) -> None:
@@ -138,7 +128,7 @@ def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issu
     publication = open_publication(hub, request)
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
-        found = hub.find_comment(pull.number, make_status_marker(publication.prd.id))
+        found = hub.find_comment(pull.number, make_marker("status", publication.prd.id))
         publish_status(publication, pull, tracking, found, last_checked(found))
 
 
@@ -244,18 +234,18 @@ def set_state_labels(publication: Publication, pull: Pull) -> None:
 
 
 def last_checked(found: Comment | None) -> str:
-    return read_checked_marker(found.body) if found else ""
+    return read_sha_marker("checked", found.body) if found else ""
 
 
 def publish_status(
     publication: Publication, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
-    marker = make_status_marker(publication.prd.id)
+    marker = make_marker("status", publication.prd.id)
     whole = current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
     marks = [
         marker,
-        make_head_marker(publication.head),
-        make_checked_marker(checked) if checked else "",
+        make_marker("head", publication.head),
+        make_marker("checked", checked) if checked else "",
         proved_marker_if_settled(publication),
         whole,
     ]
@@ -290,7 +280,7 @@ def notify_person(publication: Publication, pull: Pull) -> None:
         return
     what = request_key(publication, view)
     if what:
-        marker = make_waiting_marker(publication.prd.id, what)
+        marker = make_marker("waiting", publication.prd.id, what)
         publication.hub.comment(pull.number, render_action_needed_text(view, marker=marker), marker=marker)
 
 

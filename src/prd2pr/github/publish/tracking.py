@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prd2pr.domain.forge import Issue, is_same_text
 from prd2pr.domain.records import Phase, RunRecord, Story
-from prd2pr.github.messages.markers import make_story_marker, make_tracking_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.rendering import render_story_issue_text, render_tracking_text
 from prd2pr.github.messages.tracking import (
     build_tracking_view,
@@ -55,7 +55,7 @@ def tracking_body(publication: Publication, pull: int, issues: dict[str, Issue])
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     runs.sort(key=run_start)
     view = build_tracking_view(publication.pull_view, runs, pull, issues, following)
-    return render_tracking_text(view, marker=make_tracking_marker(publication.prd.id))
+    return render_tracking_text(view, marker=make_marker("tracking", publication.prd.id))
 
 
 def run_start(run: RunRecord) -> str:
@@ -66,7 +66,7 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
     """Return the issue above the stories, and whether its text is ours to write."""
     if publication.issue is not None:
         return publication.hub.issue(publication.issue), False
-    marker = make_tracking_marker(publication.prd.id)
+    marker = make_marker("tracking", publication.prd.id)
     there = publication.hub.find_issue(marker)
     if there is None:
         there = publication.hub.open_issue(
@@ -115,7 +115,7 @@ def update_tracking_issue(publication: Publication, parent: Issue, text: str) ->
 
 
 def update_tracking_comment(publication: Publication, parent: Issue, text: str) -> None:
-    marker = make_tracking_marker(publication.prd.id)
+    marker = make_marker("tracking", publication.prd.id)
     there = publication.hub.find_comment(parent.number, marker)
     if there is None:
         publication.hub.comment(parent.number, text, marker=marker)
@@ -153,7 +153,7 @@ def rewrite_reused_issues(
         if issue is None or issue.title == title:
             continue
         text = render_story_issue_text(
-            story, publication.prd, pull, marker=make_story_marker(publication.prd.id, story.id)
+            story, publication.prd, pull, marker=make_marker("story", f"{publication.prd.id}/{story.id}")
         )
         if is_reused_issue(issue, story, text, earlier_story_titles(publication, story.id)):
             publication.hub.edit_issue(issue.number, title=title, body=text, closed=story.id in settled)
@@ -161,7 +161,7 @@ def rewrite_reused_issues(
 
 
 def open_story_issue(publication: Publication, parent: Issue, story: Story, pull: int) -> Issue:
-    marker = make_story_marker(publication.prd.id, story.id)
+    marker = make_marker("story", f"{publication.prd.id}/{story.id}")
     text = render_story_issue_text(story, publication.prd, pull, marker=marker)
     made = publication.hub.open_issue(format_story_title(story), text, (), marker=marker)
     publication.hub.add_sub_issue(parent.number, made)

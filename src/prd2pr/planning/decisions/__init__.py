@@ -7,6 +7,7 @@ and `domain`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from prd2pr.domain.breakers.circuits import close_circuits, list_open_circuits
 from prd2pr.domain.costs.budget import SPENT_NOTE
@@ -35,8 +36,8 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
     "approve": sprints.approve_stories,
     "sprint plan": sprints.plan_sprint,
     "sprint start": sprints.start_sprint,
-    "sprint pause": sprints.pause_sprint,
-    "sprint resume": sprints.resume_sprint,
+    "sprint pause": partial(sprints.set_sprint_status, sprint_status="paused"),
+    "sprint resume": partial(sprints.set_sprint_status, sprint_status="active"),
     "suggest_fix": stories.suggest_fix,
     "skip_task": stories.skip_task,
     "request_changes": backlog.add_epic,
@@ -48,7 +49,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
     "tdd abort": stories.abort_story,
     "tdd skip_phase": stories.skip_phase,
     "tdd retry": stories.retry_cycle,
-    "tdd pause": stories.pause_story,
+    "tdd pause": partial(stories.set_paused, paused=True),
     "tdd resume": stories.resume_story,
     "tdd halt_all": stories.halt_all,
     "tdd run": stories.order_run,

@@ -70,14 +70,6 @@ def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> Ef
     return activate_sprint(found, status, found.sprint, decision)
 
 
-def pause_sprint(found: BranchRecords, decision: Decision) -> Effect:
-    return set_sprint_status(found, decision, "paused")
-
-
-def resume_sprint(found: BranchRecords, decision: Decision) -> Effect:
-    return set_sprint_status(found, decision, "active")
-
-
 def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: str) -> Effect:
     status = record_project_command(found.status, decision)
     if isinstance(status, CommandRefusal):

@@ -148,10 +148,6 @@ def resume_blocked_story(backlog: Backlog, cycle: Cycle) -> Backlog:
     return set_story_statuses(backlog, {story.id: "in_progress"}) if story.status == "blocked" else backlog
 
 
-def pause_story(found: BranchRecords, decision: Decision) -> Effect:
-    return set_paused(found, decision, paused=True)
-
-
 def resume_story(found: BranchRecords, decision: Decision) -> Effect:
     """Apply `/tdd resume`; without a story, it ends `/tdd halt_all`."""
     if not decision.stories and found.status.halted:

@@ -78,7 +78,7 @@ class BurnDown:
     prd: str
     title: str
     summary: str
-    chart: charts.LineChart
+    chart: charts.Chart
 
 
 def get_spend_weight(spend: Spend, by_money: bool) -> float:

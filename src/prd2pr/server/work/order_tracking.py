@@ -17,7 +17,7 @@ from prd2pr.errors import Prd2prError, StateProblem
 from prd2pr.github.client.branches import read_remote_file
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.workflow_runs import WorkflowRun, find_workflow_run
-from prd2pr.github.messages.markers import make_order_marker
+from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_too_old
 from prd2pr.server.app import ServerContext
 from prd2pr.server.orders.store import (
@@ -127,7 +127,7 @@ def find_order_result(hub: GitHubHub, order: ServerCommand, branch: str) -> Orde
     if status is not None and is_executed(status, order):
         return OrderResult("done")
     pull = hub.pull_for_branch(branch)
-    answer = hub.find_comment(pull.number, make_order_marker(order.id)) if pull else None
+    answer = hub.find_comment(pull.number, make_marker("order", order.id)) if pull else None
     if answer is None:
         return None
     return OrderResult("refused", answer.body.partition("\n")[2].strip(), answer.url if is_http_url(answer.url) else "")

@@ -47,15 +47,8 @@ def _build_view(board: PrdBoard, circuit: Circuit, at: str) -> CircuitView:
     return CircuitView(
         repo=board.view.repo,
         prd=board.view.id,
-        name=circuit.name,
-        level=circuit.level,
         state=state,
-        failures=circuit.failures,
-        since=circuit.since,
-        last=circuit.last,
-        why=circuit.why,
-        opened_at=circuit.opened_at,
-        by_hand=circuit.by_hand,
+        **circuit.model_dump(exclude={"openings"}),
         told=describe_circuit(circuit, at) if state != "closed" else "",
     )
 

@@ -35,33 +35,20 @@ class Tick:
     anchor: str = "middle"  # which end of the label is at this position
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Chart:
-    """Grid lines and their labels."""
+    """Bars over time, or with a `path` a stepped line of remaining stories; with grid lines."""
 
+    bars: tuple[Bar, ...]
     lines: tuple[Tick, ...]
     labels: tuple[Tick, ...]
     title: str
+    path: str = ""
     width: float = WIDTH
     height: float = HEIGHT
     left: float = LEFT
     right: float = WIDTH - RIGHT
     floor: float = HEIGHT - BOTTOM
-
-
-@dataclass(frozen=True, kw_only=True)
-class BarChart(Chart):
-    """Bars over time, with grid lines."""
-
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LineChart(Chart):
-    """A stepped line of remaining stories over time."""
-
-    path: str
-    dots: tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
@@ -83,9 +70,7 @@ class ChartValue:
     words: str
 
 
-def build_bar_chart(
-    measured: Sequence[ChartValue], title: str, *, whole: bool = False, unit: str = ""
-) -> BarChart | None:
+def build_bar_chart(measured: Sequence[ChartValue], title: str, *, whole: bool = False, unit: str = "") -> Chart | None:
     """Build a bar chart; None if there is nothing to draw. `whole`: values are whole numbers."""
     top = round_up_axis(max((each.value for each in measured), default=0), whole=whole)
     if not measured or not top:
@@ -108,12 +93,10 @@ def build_bar_chart(
         )
     middles = [LEFT + room * (number + 0.5) for number in range(len(measured))]
     labels = [each.label for each in measured]
-    return BarChart(
-        bars=tuple(bars), lines=build_grid_lines(top, unit), labels=thin_labels(middles, labels), title=title
-    )
+    return Chart(tuple(bars), build_grid_lines(top, unit), thin_labels(middles, labels), title)
 
 
-def build_line_chart(points: Sequence[ChartValue], title: str) -> LineChart | None:
+def build_line_chart(points: Sequence[ChartValue], title: str) -> Chart | None:
     """Build a line chart of `points` at equal distances; None for fewer than two points."""
     if len(points) < 2:
         return None
@@ -127,13 +110,8 @@ def build_line_chart(points: Sequence[ChartValue], title: str) -> LineChart | No
         Bar(round_coordinate(x), round_coordinate(y), 0, 0, each.label, each.words)
         for x, y, each in zip(xs, ys, points, strict=True)
     )
-    return LineChart(
-        path="".join(way),
-        dots=dots,
-        lines=build_grid_lines(top, ""),
-        labels=thin_labels(xs, [each.label for each in points]),
-        title=title,
-    )
+    labels = thin_labels(xs, [each.label for each in points])
+    return Chart(dots, build_grid_lines(top, ""), labels, title, "".join(way))
 
 
 def build_segments(parts: Sequence[tuple[int, str, str]]) -> tuple[Segment, ...]:
