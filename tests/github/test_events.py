@@ -76,8 +76,6 @@ def test_a_comment_is_read_completely():
         actor=Actor("ana", 7),
         title="Points",
         body="Collect them.",
-        repository="acme/shop",
-        default_branch="main",
     )
 
 
@@ -133,9 +131,7 @@ def test_ignored_events_have_a_reason(name, payload, reason):
 
 def test_a_closed_pull_request_names_its_branch():
     ana = Actor("ana", 7)
-    assert read_event("pull_request", closed()) == PullClosed(
-        5, "prd2pr/loyalty", merged=True, actor=ana, repository="acme/shop", default_branch="main"
-    )
+    assert read_event("pull_request", closed()) == PullClosed(5, "prd2pr/loyalty", merged=True, actor=ana)
 
 
 @pytest.mark.parametrize("fork", [{"full_name": "eve/shop"}, None])

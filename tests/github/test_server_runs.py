@@ -31,7 +31,7 @@ def test_server_inputs_round_trip():
     said = (CommentRef(12, "a" * 32, 7), CommentRef(13, "b" * 32))
     inputs = {"delivery": "s-1", "said": f"{format_comment_refs(said)},14@short.1,nonsense"}
     payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}}
-    assert read_event("workflow_dispatch", payload) == ServerDispatched(said, "octo/calc", "main")
+    assert read_event("workflow_dispatch", payload) == ServerDispatched(said)
 
 
 def test_a_command_on_a_branch_is_found(planned):

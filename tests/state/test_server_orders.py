@@ -85,7 +85,7 @@ def test_dispatch_carries_orders_with_their_sender() -> None:
     sender = {"login": "builder[bot]", "id": 9, "type": "Bot"}
     payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}, "sender": sender}
     event = read_event("workflow_dispatch", payload)
-    assert event == ServerDispatched((), "octo/calc", "main", (order(),), Actor("builder[bot]", 9, bot=True))
+    assert event == ServerDispatched((), (order(),), Actor("builder[bot]", 9, bot=True))
     without = read_event("workflow_dispatch", {**payload, "inputs": {**inputs, "delivery": ""}})
     assert not isinstance(without, ServerDispatched), "only what the server starts has orders"
 

@@ -21,7 +21,6 @@ from prd2pr.github.events.payloads import (
     DispatchPayload,
     InstallationPayload,
     IssuePayload,
-    Payload,
     PullPayload,
     PushPayload,
     UserPart,
@@ -55,8 +54,6 @@ class BranchPushed:
     actor: Actor
     forced: bool = False
     deleted: bool = False
-    repository: str = ""
-    default_branch: str = ""
 
     @property
     def paths(self) -> tuple[str, ...] | None:
@@ -76,8 +73,6 @@ class CommentCreated:
     actor: Actor
     title: str = ""
     body: str = ""
-    repository: str = ""
-    default_branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,8 +85,6 @@ class LabelAdded:
     actor: Actor
     title: str = ""
     body: str = ""
-    repository: str = ""
-    default_branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,8 +94,6 @@ class WorkflowDispatched:
     inputs: Mapping[str, str] = field(default_factory=dict)
     actor: Actor | None = None
     ref: str = ""
-    repository: str = ""
-    default_branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,8 +115,6 @@ class ServerDispatched:
     """The App's server starts a run because something happened, or to deliver commands."""
 
     comment_refs: tuple[CommentRef, ...] = ()
-    repository: str = ""
-    default_branch: str = ""
     orders: tuple[ServerCommand, ...] = ()
     actor: Actor | None = None
 
@@ -136,8 +125,6 @@ class PullClosed:
     branch: str
     merged: bool
     actor: Actor
-    repository: str = ""
-    default_branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,8 +132,6 @@ class PullReopened:
     number: int
     branch: str
     actor: Actor
-    repository: str = ""
-    default_branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,8 +203,6 @@ def _read_push(payload: dict[str, object]) -> Event:
         forced=read.forced,
         deleted=read.deleted,
         actor=read.sender.actor,
-        repository=read.repository.full_name,
-        default_branch=read.repository.default_branch,
     )
 
 
@@ -245,7 +228,7 @@ def _read_comment(payload: dict[str, object]) -> Event:
     )
     issue = read.issue
     on_pull = issue.pull_request is not None
-    return CommentCreated(number, on_pull, comment, sender.actor, issue.title, issue.body, **_repository_fields(read))
+    return CommentCreated(number, on_pull, comment, sender.actor, issue.title, issue.body)
 
 
 def _read_issue(payload: dict[str, object]) -> Event:
@@ -271,8 +254,8 @@ def _read_pull(payload: dict[str, object]) -> Event:
         return EventIgnored("the payload does not say who closed or opened it")
     pull = read.pull_request  # a bot may close or merge too: that ends the work
     if action == "reopened":
-        return PullReopened(pull.number, pull.head.ref, read.sender.actor, **_repository_fields(read))
-    return PullClosed(pull.number, pull.head.ref, bool(pull.merged), read.sender.actor, **_repository_fields(read))
+        return PullReopened(pull.number, pull.head.ref, read.sender.actor)
+    return PullClosed(pull.number, pull.head.ref, bool(pull.merged), read.sender.actor)
 
 
 def _read_label(read: IssuePayload | PullPayload, number: int, *, on_pull: bool) -> Event:
@@ -282,7 +265,7 @@ def _read_label(read: IssuePayload | PullPayload, number: int, *, on_pull: bool)
         return EventIgnored("the payload does not say who added the label")
     if read.sender.is_bot:
         return _ignore_bot(read.sender)
-    return LabelAdded(number, on_pull, read.label.name, read.sender.actor, **_repository_fields(read))
+    return LabelAdded(number, on_pull, read.label.name, read.sender.actor)
 
 
 def _read_dispatch(payload: dict[str, object]) -> Event:
@@ -294,11 +277,10 @@ def _read_dispatch(payload: dict[str, object]) -> Event:
     if inputs.get("delivery"):
         return ServerDispatched(
             tuple(parse_comment_refs(inputs.get("said", ""))),
-            **_repository_fields(read),
             orders=parse_server_commands(inputs.get("orders", "")),
             actor=read.sender.actor if read.sender else None,
         )
-    return WorkflowDispatched(inputs, read.sender.actor if read.sender else None, read.ref, **_repository_fields(read))
+    return WorkflowDispatched(inputs, read.sender.actor if read.sender else None, read.ref)
 
 
 def parse_comment_refs(text: str) -> Iterator[CommentRef]:
@@ -338,10 +320,6 @@ def _ignore_bot(user: UserPart) -> EventIgnored:
 def _is_fork(head: BranchRef, base: BranchRef) -> bool:
     """Also true if the fork is gone: then the owner of the branch is unknown."""
     return head.repo is None or base.repo is None or head.repo.full_name != base.repo.full_name
-
-
-def _repository_fields(read: Payload) -> dict[str, str]:
-    return {"repository": read.repository.full_name, "default_branch": read.repository.default_branch}
 
 
 READERS: dict[str, Callable[[dict[str, object]], Event]] = {
