@@ -12,26 +12,12 @@ from prd2pr.domain.costs.budget import CallEstimate
 from prd2pr.domain.costs.context_budget import (
     CHARACTERS_PER_TOKEN,  # only for estimates, never for actual spending
 )
-from prd2pr.domain.costs.estimate import PER_MILLION
+from prd2pr.domain.costs.estimate import PER_MILLION, Price
 from prd2pr.domain.records import Spend
 
 USUAL_OUTPUT_TOKENS = 2_000  # of a typical answer; estimating with `max_tokens` would stop every small budget
 
-
-class TokenPrice(Protocol):
-    """USD per million tokens. Without a cache price, cached tokens cost as much as other input."""
-
-    @property
-    def input(self) -> float: ...
-    @property
-    def output(self) -> float: ...
-    @property
-    def cache_read(self) -> float | None: ...
-    @property
-    def cache_write(self) -> float | None: ...
-
-
-Prices = Mapping[str, TokenPrice]
+Prices = Mapping[str, Price]
 
 
 @dataclass(frozen=True)
@@ -43,7 +29,7 @@ class Usage:
     cache_write: int = 0
     output: int = 0
 
-    def spend(self, price: TokenPrice | None) -> Spend:
+    def spend(self, price: Price | None) -> Spend:
         """Convert to a `Spend`: tokens written to the cache count as input, tokens read from it as `cached`."""
         return Spend(
             calls=1,
@@ -53,14 +39,15 @@ class Usage:
             usd=None if price is None else round(self.dollars(price), 6),
         )
 
-    def dollars(self, price: TokenPrice) -> float:
+    def dollars(self, price: Price) -> float:
+        """Without a cache price, cached tokens cost as much as other input."""
         read = price.input if price.cache_read is None else price.cache_read
         write = price.input if price.cache_write is None else price.cache_write
         cost = self.input * price.input + self.cache_read * read + self.cache_write * write + self.output * price.output
         return cost / PER_MILLION
 
 
-def find_price(prices: Prices, *names: str) -> TokenPrice | None:
+def find_price(prices: Prices, *names: str) -> Price | None:
     """Return the price of the first name that has one; zero is a price too."""
     return next((prices[name] for name in names if name in prices), None)
 
@@ -77,7 +64,7 @@ def estimate_next_call(model: Model, request: Request | None = None) -> CallEsti
     return model.estimate(request) if isinstance(model, CostEstimator) else CallEstimate(model.name, usd=None)
 
 
-def estimate_call(model: str, price: TokenPrice | None, request: Request | None) -> CallEstimate:
+def estimate_call(model: str, price: Price | None, request: Request | None) -> CallEstimate:
     """Estimate one call; without a request, only whether it has a price."""
     if request is None:
         return CallEstimate(model, usd=None if price is None else 0.0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
+from prd2pr.config import Labels
 from prd2pr.domain.forge import Label
 from prd2pr.domain.machines.next_action import PhaseAction
 from prd2pr.domain.machines.next_phase import NoAction
@@ -141,19 +142,6 @@ NEXT_STEPS_BY_RUN = {"deadline": NextStep("Another run continues automatically. 
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
-class LabelNames(Protocol):
-    """`labels:` of the config."""
-
-    @property
-    def active(self) -> str: ...
-    @property
-    def waiting(self) -> str: ...
-    @property
-    def blocked(self) -> str: ...
-    @property
-    def done(self) -> str: ...
-
-
 LABEL_STATES: dict[Headline, LabelState] = {
     "done": "done",
     "working": "active",
@@ -177,11 +165,11 @@ LABEL_STYLES: dict[LabelState, tuple[str, str]] = {
 }
 
 
-def state_label(names: LabelNames, headline: Headline) -> Label:
+def state_label(names: Labels, headline: Headline) -> Label:
     light = LABEL_STATES[headline]
     colour, words = LABEL_STYLES[light]
     return Label(getattr(names, light), colour, words)
 
 
-def state_label_names(names: LabelNames) -> tuple[str, ...]:
+def state_label_names(names: Labels) -> tuple[str, ...]:
     return names.active, names.waiting, names.blocked, names.done
