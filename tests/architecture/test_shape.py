@@ -43,7 +43,6 @@ STANDALONE: dict[str, str] = {
     "agents/outputs/briefing.py": "the text for the planner is made from the roles' outputs, not by the workflow",
     "cli/main.py": "the entry point imports nothing heavy",
     "cli/verbs/run.py": "it loads the rest of the program while the first test run is in progress",
-    "cli/verify_cache.py": "the rules by which cached results are trusted",
     "github/commands/undo.py": "one module per command family",
     "github/local_commands.py": "executing commands is not part of the command line",
     "languages/golang/canary.py": "the same role as in the sibling languages",

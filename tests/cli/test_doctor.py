@@ -249,3 +249,18 @@ def test_the_last_line_claims_no_more_than_was_checked():
     assert format_total([fine]) == "All checks passed.\n"
     assert format_total([fine, skipped]) == "No problems found in 1 check. Not checked: b.\n"
     assert format_total([fine, skipped, bad]) == "1 of 3 checks failed.\n"
+
+
+def test_the_cache_is_cleared(world, tmp_path):
+    with Git.open(world.repo) as git:
+        private = git.private
+    verified = tmp_path / "user" / "prd2pr" / "verified"
+    for directory in (private / "cache", private / "cache" / "dependencies", verified / "old"):
+        directory.mkdir(parents=True)
+        (directory / "entry").write_bytes(b"x")
+    (private / "index.db").write_bytes(b"x")
+    (private / "journal").mkdir(exist_ok=True)
+    done = world.program("doctor", "--clear-cache", env={"XDG_CACHE_HOME": str(tmp_path / "user")})
+    assert done.status == 0 and len(done.out.splitlines()) == 2
+    assert not any(path.exists() for path in (private / "cache", private / "index.db", verified))
+    assert (private / "journal").exists()

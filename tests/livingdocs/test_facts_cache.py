@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from living_tree import LivingTree, done, prd
 from prd2pr.domain.memory_records import FailureRecord, Pattern
-from prd2pr.livingdocs.cache import MAX_UNUSED_LINES, FactsCache
+from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.livingdocs.render import DocsSource, list_code_files, render_docs
+from prd2pr.state.cache import MAX_UNUSED_LINES, find_cache_directory
 
 SOURCES = {f"src/m{n}.py": f'"""Module {n}."""\n\n\ndef f{n}(): ...\n' for n in range(20)}
+
+
+def facts_path(tree: LivingTree) -> Path:
+    return find_cache_directory(tree.git.private) / FactsCache().name
 
 
 def test_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
     """A wrong cache entry shows up in the document, so the file was not parsed again."""
     first = tree.put(SOURCES).render()
     assert tree.render() == first
-    cache = FactsCache(tree.git.private).path
+    cache = facts_path(tree)
     assert len(cache.read_text().splitlines()) == 20
     cache.write_text(cache.read_text().replace('"Module ', '"Kept '))
     docs = tree.put({"src/m0.py": None, "src/moved.py": SOURCES["src/m0.py"], "src/new.py": '"""New."""\n'}).docs()
@@ -31,11 +37,10 @@ def test_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
 @pytest.mark.parametrize("damage", [b"", b"garbage\n", b"Python:0\t{\n", b"\xff\xfe\x00" * 100])
 def test_a_damaged_or_deleted_cache_changes_nothing(tree: LivingTree, damage: bytes) -> None:
     first = tree.put(SOURCES).render()
-    cache = FactsCache(tree.git.private)
-    cut = cache.path.read_bytes()[:300]
-    cache.path.write_bytes(cut + damage)
+    path = facts_path(tree)
+    path.write_bytes(path.read_bytes()[:300] + damage)
     assert tree.render() == first
-    cache.path.unlink()
+    path.unlink()
     assert tree.render() == first
 
 
@@ -45,7 +50,7 @@ def test_cache_size_is_bounded(tree: LivingTree) -> None:
         cache.put(f"Python:{number:040}", "{}")
     cache.save()
     tree.put(SOURCES).render()
-    assert len(cache.path.read_text().splitlines()) == 20
+    assert len(facts_path(tree).read_text().splitlines()) == 20
 
 
 def test_records_of_the_upcoming_commit_are_included(tree: LivingTree) -> None:

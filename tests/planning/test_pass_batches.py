@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from planning.pass_samples import prd_of, task, tasks
@@ -15,8 +14,9 @@ from prd2pr.planning.passes.merge import PassResults, merge_passes, merge_storie
 from prd2pr.planning.passes.part import PlanPart, build_parts
 from prd2pr.planning.passes.tasks import CycleTasks
 from prd2pr.planning.plan import CriterionDraft, StoryDraft
+from prd2pr.state.cache import Cache
 from prd2pr.state.log_lines import describe_log_entry
-from prd2pr.workflow.answer_cache import KEPT_DAYS, AnswerCache
+from prd2pr.workflow.answer_cache import AnswerCache
 
 
 def stories(**numbers: int) -> list[StoryDraft]:
@@ -85,26 +85,28 @@ def test_uncovered_requirement_is_not_asked_about_twice() -> None:
 
 
 def test_answers_are_cached_completely_or_not_at_all(tmp_path: Path) -> None:
-    kept = AnswerCache(tmp_path / "plans")
+    kept = AnswerCache(Cache(tmp_path / "plans"), "calc")
     assert kept.find("a", CyclesDraft) is None
     answer = CyclesDraft(cycles=())
     kept.keep("a", answer)
     assert kept.find("a", CyclesDraft) == answer
     assert kept.find("a", TasksDraft) is None, "another kind of answer"
-    (tmp_path / "plans" / "a.json").write_text('{"cycles": [')
+    (tmp_path / "plans" / "answer@calc@a").write_text('{"cycles": [')
     assert kept.find("a", CyclesDraft) is None, "torn: as good as none"
 
 
-def test_cached_answers_are_removed_by_name_and_by_age(tmp_path: Path) -> None:
-    kept = AnswerCache(tmp_path)
-    for key in ("plan-tasks-cycle-1-1-x", "plan-tasks-cycle-1.2-1-x", "old"):
+def test_cached_answers_are_removed_by_name(tmp_path: Path) -> None:
+    kept, other = (AnswerCache(Cache(tmp_path), prd) for prd in ("calc", "calc-2"))
+    for key in ("plan-tasks-cycle-1-1-x", "plan-tasks-cycle-1.2-1-x"):
         kept.keep(key, CyclesDraft(cycles=()))
-    os.utime(tmp_path / "old.json", (0, 0))
-    kept.forget_old((KEPT_DAYS + 1) * 24 * 3600)
+        other.keep(key, CyclesDraft(cycles=()))
     kept.forget("plan-tasks-cycle-1-")
-    assert [path.name for path in tmp_path.iterdir()] == ["plan-tasks-cycle-1.2-1-x.json"]
+    assert kept.find("plan-tasks-cycle-1-1-x", CyclesDraft) is None
+    assert kept.find("plan-tasks-cycle-1.2-1-x", CyclesDraft) is not None
     kept.forget()
-    assert not tmp_path.exists()
+    assert len(list(tmp_path.iterdir())) == 2, "the other PRD's"
+    other.forget()
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- costs ------------------------------------------------------------------------------------------------------------

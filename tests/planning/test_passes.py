@@ -259,7 +259,7 @@ def test_cached_answers_depend_on_the_prd_and_the_model(tmp_path: Path) -> None:
 def test_without_memory_nothing_is_cached(tmp_path: Path) -> None:
     harness = PlanningHarness(tmp_path, functional(5) + LISTED, FOUR)
     harness.plan()
-    assert not (harness.world.repo / ".git/prd2pr/plans").exists()
+    assert list((harness.world.repo / ".git/prd2pr/cache").glob("answer@*")) == []
 
 
 def test_invalid_answers_are_not_cached_for_the_next_run(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_invalid_answers_are_not_cached_for_the_next_run(tmp_path: Path) -> None
     )
     with pytest.raises(PlanInvalid, match="no valid plan of cycle-2 after 3 attempts: depends on `nowhere`"):
         harness.plan()
-    left = sorted(path.name.rsplit("-", 3)[0] for path in (harness.world.repo / ".git/prd2pr/plans/shop").iterdir())
-    assert left == ["plan-tasks-cycle-1", "plan-tasks-cycle-3"]
+    left = sorted(path.name.rsplit("-", 3)[0] for path in (harness.world.repo / ".git/prd2pr/cache").glob("answer@*"))
+    assert left == ["answer@shop@plan-tasks-cycle-1", "answer@shop@plan-tasks-cycle-3"]
 
 
 def test_unavailable_provider_ends_the_plan_at_once(tmp_path: Path) -> None:

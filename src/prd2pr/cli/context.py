@@ -28,6 +28,7 @@ from prd2pr.languages.test_runner import RED_RERUN_SEEDS, RunRequest, Surveyor
 from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.sandbox.detection import Sandbox, find_sandbox
 from prd2pr.sandbox.interpreter import find_python
+from prd2pr.state.cache import find_cache_directory
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import Git
 from prd2pr.verification.findings import UNSWITCHABLE
@@ -121,11 +122,7 @@ def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool
     `many`: several runs will follow.
     """
     runner = make_runner(git, config, find_stacks(git, config, base), base, many=many)
-    return CachedRunner(runner, run_cache_dir(git) if cached else None)
-
-
-def run_cache_dir(git: Git) -> Path:
-    return git.private / "cache" / "runs"
+    return CachedRunner(runner, find_cache_directory(git.private) if cached else None)
 
 
 def find_stacks(git: Git, config: Config, base: str) -> tuple[Stack, ...]:
@@ -146,13 +143,15 @@ def make_runner(
             if stack.setup:
                 refuse_two_interpreters(config)
                 given = ((path, git.read(base, stack.to_outer_path(path))) for path in stack.manifests)
-                interpreter = prepare_python(git.private / "cache", stack, {path: data for path, data in given if data})
+                interpreter = prepare_python(
+                    find_cache_directory(git.private), stack, {path: data for path, data in given if data}
+                )
             return make_python_runner(git, config, stack, interpreter, many=many)
         find_toolchain(stack)  # fail before anything is paid for: no model can fix a machine
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
         return open_other_runner(
-            git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off"
+            git.export, find_cache_directory(git.private), stack, config.test, sandboxed=config.sandbox != "off"
         )
 
     is_single = len(stacks) == 1 and not stacks[0].is_judged_inside
@@ -225,7 +224,7 @@ class RepositoryContext:
 
     @cached_property
     def runner(self) -> CachedRunner:
-        return CachedRunner(self._plain_runner, run_cache_dir(self.git))
+        return CachedRunner(self._plain_runner, find_cache_directory(self.git.private))
 
     @property
     def surveyor(self) -> Surveyor | None:

@@ -94,7 +94,15 @@ COMMANDS: tuple[TableCommand, ...] = (
         "Check the set-up and suggest fixes",
         "doctor:main",
         "0 no problem, 1 problems found",
-        (REPO, JSON),
+        (
+            REPO,
+            JSON,
+            option(
+                "--clear-cache",
+                action="store_true",
+                help="Delete cached results, also those of `verify`, and installed test dependencies, and exit",
+            ),
+        ),
         "prd2pr doctor",
     ),
     TableCommand(

@@ -1,7 +1,7 @@
 """Cache of test results for `prd2pr verify`, so that a second run is fast.
 
 The cache belongs to the user and is outside every repository, so that no clone can bring results along. Code in a
-sandbox cannot write there, and verify ignores what was written since it started (`verification/run_cache.py`).
+sandbox cannot write there, and verify ignores what was written since it started (`state/cache.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from pathlib import Path
 
 import prd2pr.languages
 import prd2pr.sandbox
-
-MAX_RESULTS = 2000
 
 
 def find_results_store(env: Mapping[str, str]) -> Path | None:
@@ -40,10 +38,3 @@ def runner_fingerprint() -> str:
     packages = (prd2pr.languages, prd2pr.sandbox)
     sources = sorted(path for package in packages for path in Path(str(package.__file__)).parent.glob("**/*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-
-
-def prune_results(store: Path, keep: int = MAX_RESULTS) -> None:
-    """Delete the oldest results."""
-    found = sorted(store.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for path in found[keep:]:
-        path.unlink(missing_ok=True)

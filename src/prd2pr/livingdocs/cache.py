@@ -8,9 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from prd2pr.livingdocs.readers.source_file import FACTS_VERSION
-from prd2pr.state.line_cache import MAX_UNUSED_LINES, LineCache
-
-__all__ = ["MAX_UNUSED_LINES", "FactsCache"]
+from prd2pr.state.cache import LineCache
 
 
 class FactsCache(LineCache):

@@ -6,12 +6,11 @@ be deleted at any time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from sys import intern
 
 from prd2pr.domain.records import Phase
+from prd2pr.state.cache import Cache, find_cache_directory
 from prd2pr.state.commit_message import StepRef, read_step
 from prd2pr.state.git import CommitInfo, Git
 from prd2pr.workflow.human_commits import joined_story
@@ -38,8 +37,8 @@ class BranchCommit:
 
 def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, ...]:
     """Return the commits after `base` up to `head`, the oldest first."""
-    place = git.private / "cache" / f"line-{FORM}-{base[:16]}.lines"
-    known = _read_cache(place)
+    cache, name = Cache(find_cache_directory(git.private)), f"line-{FORM}-{base[:16]}.lines"
+    known = _parse_lines(cache.read(name) or b"")
     if known and not _continues(git, known[-1].sha, head):
         known = ()
     last = known[-1].sha if known else base
@@ -48,9 +47,10 @@ def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, .
         if last != head
         else ()
     )
+    line = (*known, *made)
     if made:
-        _write_cache(place, made, overwrite=not known)
-    return (*known, *made)
+        cache.write(name, "".join(map(_format_fields, line)).encode("utf-8", "replace"))
+    return line
 
 
 def _continues(git: Git, last: str, head: str) -> bool:
@@ -68,12 +68,12 @@ def _build_branch_commit(git: Git, commit: CommitInfo) -> BranchCommit:
     return BranchCommit(commit.sha, commit.at, subject, len(commit.parents) == 1, step, exact)
 
 
-def _read_cache(place: Path) -> tuple[BranchCommit, ...]:
-    """Return the cached commits; none if the file is incomplete, after a kill or concurrent writes."""
+def _parse_lines(content: bytes) -> tuple[BranchCommit, ...]:
+    """Return the cached commits; none if the entry is damaged."""
     try:
-        *lines, end = place.read_text(encoding="utf-8").split("\n")
+        *lines, end = content.decode().split("\n")
         found = tuple(_parse_fields(line.split("\t")) for line in lines)
-    except (OSError, ValueError):
+    except ValueError:
         return ()
     return found if not end and len({each.sha for each in found}) == len(found) else ()
 
@@ -83,13 +83,6 @@ def _parse_fields(fields: list[str]) -> BranchCommit:
     evidence, _, subject = rest.partition(" ")
     named = StepRef(intern(prd), intern(story), int(n), Phase(phase), evidence) if prd else None
     return BranchCommit(sha, at, subject, single == "1", named, joining)
-
-
-def _write_cache(place: Path, line: Iterable[BranchCommit], *, overwrite: bool) -> None:
-    text = "".join(map(_format_fields, line))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w" if overwrite else "a", encoding="utf-8", errors="replace", newline="") as file:
-        file.write(text)
 
 
 def _format_fields(each: BranchCommit) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import SETTLED, Cycle, Story
-from prd2pr.state.line_cache import LineCache
+from prd2pr.state.cache import LineCache
 from prd2pr.state.store import BranchState
 from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from prd2pr.domain.evidence import FailureKind, RunReport
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.languages.early_runs import EarlyRun
 from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.state.cache import Cache
+
+ProbeResult = TypeVar("ProbeResult", MutationResult, DifferentialResult)
 
 
 class IdentifiedRunner(Protocol):
@@ -50,11 +51,8 @@ class CachedRunner:
     def __init__(
         self, inner: IdentifiedRunner, directory: Path | None = None, *, trusted_until: int | None = None
     ) -> None:
-        """`trusted_until`, in nanoseconds: later files are ignored, since a test that ran meanwhile may have written
-        them."""
         self._inner = inner
-        self._directory = directory
-        self._trusted_until = trusted_until
+        self._cache = Cache(directory, trusted_until=trusted_until)
         self.found = 0  # reports read from the directory
         self.made = 0
         self._kept: dict[str, RunReport] = {}
@@ -75,7 +73,7 @@ class CachedRunner:
         self.made += 1
         if is_cacheable(report):
             self._kept[key] = report
-            self._write(f"{key}.json", report.model_dump_json())
+            self._write(f"{key}.json", report)
         return report
 
     def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
@@ -95,7 +93,7 @@ class CachedRunner:
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
         key = self._mutation_key(request)
-        known = self._mutations.get(key) or self._read_mutation(key)
+        known = self._mutations.get(key) or self._read_result(f"{key}.bite", MutationResult)
         if known is not None:
             return lambda: known
         wait = self._inner.start_mutation_run(request)
@@ -104,14 +102,14 @@ class CachedRunner:
             mutation = wait()
             if not mutation.problems:
                 self._mutations[key] = mutation
-                self._write(f"{key}.bite", mutation.model_dump_json())
+                self._write(f"{key}.bite", mutation)
             return mutation
 
         return result
 
     def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
         key = self._parity_key(request)
-        known = self._parities.get(key) or self._read_parity(key)
+        known = self._parities.get(key) or self._read_result(f"{key}.parity", DifferentialResult)
         if known is not None:
             return lambda: known
         wait = self._inner.start_differential_run(request)
@@ -120,7 +118,7 @@ class CachedRunner:
             parity = wait()
             if not parity.problems:
                 self._parities[key] = parity
-                self._write(f"{key}.parity", parity.model_dump_json())
+                self._write(f"{key}.parity", parity)
             return parity
 
         return result
@@ -156,52 +154,19 @@ class CachedRunner:
         parts = [*asked, asdict(request.plan), self._inner.identity()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def _read_parity(self, key: str) -> DifferentialResult | None:
-        content = self._content(f"{key}.parity")
-        try:
-            parity = DifferentialResult.model_validate_json(content) if content is not None else None
-        except ValidationError:
-            return None
-        return None if parity is None or parity.problems else parity
-
-    def _read_mutation(self, key: str) -> MutationResult | None:
-        content = self._content(f"{key}.bite")
-        try:
-            mutation = MutationResult.model_validate_json(content) if content is not None else None
-        except ValidationError:
-            return None
-        return None if mutation is None or mutation.problems else mutation
-
     def _read(self, key: str, *, counted: bool = True) -> RunReport | None:
-        content = self._content(f"{key}.json")
-        try:
-            report = RunReport.model_validate_json(content) if content is not None else None
-        except ValidationError:
-            return None  # damaged: run again
+        report = self._cache.read_model(f"{key}.json", RunReport)
         if report is None or not is_cacheable(report):
             return None
         self.found += counted
         return report
 
-    def _content(self, name: str) -> bytes | None:
-        if self._directory is None:
-            return None
-        try:
-            with (self._directory / name).open("rb") as file:
-                # Only root can set the inode's change time back.
-                late = self._trusted_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._trusted_until
-                return None if late else file.read()
-        except OSError:
-            return None
+    def _read_result(self, name: str, kind: type[ProbeResult]) -> ProbeResult | None:
+        result = self._cache.read_model(name, kind)
+        return None if result is None or result.problems else result
 
-    def _write(self, name: str, content: str) -> None:
-        if self._directory is None:
-            return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(dir=self._directory, prefix=".")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(content)
-        Path(made).replace(self._directory / name)
+    def _write(self, name: str, result: BaseModel) -> None:
+        self._cache.write(name, result.model_dump_json().encode())
 
 
 def is_cacheable(report: RunReport) -> bool:

@@ -1,70 +1,45 @@
-"""Answers of planning calls, cached under `.git/prd2pr/` until the plan is committed.
+"""Answers of planning calls, cached so that an interrupted run resumes without paying again.
 
-An interrupted run resumes without paying again. Deleting the cache loses nothing but money.
+Deleting the cache loses nothing but money.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from prd2pr.agents.models.transcript import request_digest
 from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import RoleTask
 from prd2pr.agents.tool_loop import build_first_request
+from prd2pr.state.cache import Cache
 from prd2pr.workflow.session import RoleModel
 
 Kind = TypeVar("Kind", bound=BaseModel)
 
-KEPT_DAYS = 14
-_DAY = 24 * 3600
-
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """One file per question; the name is a digest of the question, so that another question never finds it."""
+    """One entry per question; its name is a digest of the question, so that another question never finds it."""
 
-    directory: Path
+    cache: Cache
+    prd: str
 
     def find(self, key: str, kind: type[Kind]) -> Kind | None:
-        """Return the cached answer; None if there is none, or if it is unreadable or of another version."""
-        try:
-            return kind.model_validate_json(self._path(key).read_bytes())
-        except (OSError, ValidationError):
-            return None
+        return self.cache.read_model(self._name(key), kind)
 
     def keep(self, key: str, answer: BaseModel) -> None:
-        """Write the answer atomically."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.directory, delete=False) as file:
-            file.write(answer.model_dump_json().encode())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).replace(self._path(key))
+        self.cache.write(self._name(key), answer.model_dump_json().encode(), is_durable=True)
 
     def forget(self, prefix: str = "") -> None:
-        """Delete all answers, or those whose key starts with `beginning`, so that the next run asks again."""
-        if not prefix:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            return
-        for path in self.directory.glob("*.json"):
-            if path.name.startswith(prefix):
-                path.unlink(missing_ok=True)
+        """Delete all answers, or those whose key starts with `prefix`, so that the next run asks again."""
+        self.cache.delete(self._name(prefix))
 
-    def forget_old(self, now: float) -> None:
-        for path in self.directory.glob("*"):
-            if path.stat().st_mtime < now - KEPT_DAYS * _DAY:
-                path.unlink(missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        return self.directory / f"{key}.json"
+    def _name(self, key: str) -> str:
+        return f"answer@{self.prd}@{key}"
 
 
 def question_key(role: Role[Output], task: RoleTask, role_model: RoleModel) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_c
 from prd2pr.cli.doctor.checkup import Mark, SetupCheck, format_check, format_total, make_failed_check
 from prd2pr.cli.doctor.github_checks import check_checkout, check_github
 from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, run_unconfigured_checks, stack_checks
+from prd2pr.cli.verify_cache import find_results_store
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
@@ -25,13 +27,18 @@ from prd2pr.domain.results.isolation import list_missing_protections, suggest_sa
 from prd2pr.domain.stack import PYTHON
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.languages.test_runner import RunRequest
+from prd2pr.memory.index.file import IndexFile
+from prd2pr.memory.index.index import INDEX_FILE_NAME
 from prd2pr.sandbox.detection import find_sandbox
 from prd2pr.sandbox.interpreter import find_python
+from prd2pr.state.cache import find_cache_directory
 from prd2pr.state.git import Git
 from prd2pr.workflow.prd_files import list_prd_paths
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.clear_cache:
+        return clear_caches(options.repo)
     checks = list(run_checks(options.repo))
     marks = Counter(check.mark for check in checks)
     if options.json:
@@ -41,6 +48,21 @@ def main(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write("".join(map(format_check, checks)) + format_total(checks))
     return 1 if marks["wrong"] else 0
+
+
+def clear_caches(repo: str) -> int:
+    """Delete what only saves time. It is computed, installed or asked for again when it is needed."""
+    verified = find_results_store(os.environ)
+    with open_repository(repo) as git:
+        index = IndexFile(git.private / INDEX_FILE_NAME)
+        index.lock_shared()
+        index.remove()
+        index.unlock()
+        directories = (find_cache_directory(git.private), *((verified.parent,) if verified else ()))
+    for directory in directories:
+        shutil.rmtree(directory, ignore_errors=True)
+    sys.stdout.write("".join(f"Deleted {directory}\n" for directory in directories))
+    return 0
 
 
 def stacks_json(repo: str) -> list[dict[str, Any]]:

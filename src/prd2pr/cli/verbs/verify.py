@@ -13,7 +13,7 @@ from pathlib import Path
 from prd2pr.cli.actions_job import read_job
 from prd2pr.cli.active_prds import iter_active_prds
 from prd2pr.cli.context import read_config
-from prd2pr.cli.verify_cache import find_results_store, prune_results
+from prd2pr.cli.verify_cache import find_results_store
 from prd2pr.cli.verify_job import VerifyJob, read_verify_job
 from prd2pr.cli.wiring import make_gate_policy, make_verify_gatherings
 from prd2pr.domain.scheduling import ONE_WORKER_NOTE
@@ -123,8 +123,6 @@ def prove_branch(
     )
     checked = tuple(verifier.verify(start.commit, head))
     runners = [each.runner for each in (gathering, *others) if isinstance(each.runner, CachedRunner)]
-    if store:
-        prune_results(store)
     proved = BranchProof(start, head, checked, sum(each.found for each in runners), sum(each.made for each in runners))
     return check_statements(git, proved, options)
 

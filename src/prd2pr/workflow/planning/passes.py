@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -23,6 +22,7 @@ from prd2pr.planning.passes.strategy import max_model_calls
 from prd2pr.planning.passes.tasks import CycleScope, CycleTasks
 from prd2pr.planning.plan import CriterionDraft, PlanDraft, PlanProblem, StoryDraft, check_plan
 from prd2pr.planning.stack_assignment import check_single_stack
+from prd2pr.state.cache import Cache, find_cache_directory
 from prd2pr.workflow.answer_cache import AnswerCache
 from prd2pr.workflow.planning.pass_calls import Allowance, PassAnswer, PassQuestion, PlanningContext, ask_all
 from prd2pr.workflow.roles.role_runner import SharedResources, read_text_files
@@ -58,8 +58,7 @@ def plan_in_passes(session: Session, head: str, code_tree: str, brief: str = "")
 
 def make_planning_context(session: Session, head: str, code_tree: str) -> PlanningContext:
     files = read_text_files(session, code_tree)
-    cache = AnswerCache(session.git.private / "plans" / session.prd.id)
-    cache.forget_old(time.time())
+    cache = AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id)
     allowance = Allowance(max_model_calls(0))
     shared = SharedResources(files, build_repository_map(files).text, cache, allowance.take)
     return PlanningContext(session, head, code_tree, shared, allowance)

@@ -6,15 +6,13 @@ Gates do not use this: they run everything that they require.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from pathlib import Path
 
 from prd2pr.agents.tools import TestToolRun
 from prd2pr.domain.evidence import PathKind, RunReport
 from prd2pr.domain.paths import get_story_test_root
 from prd2pr.errors import UnknownRevision
 from prd2pr.languages.test_runner import RunRequest, Surveyor
+from prd2pr.state.cache import Cache, find_cache_directory
 from prd2pr.verification.codebase import Codebase
 from prd2pr.workflow.roles.test_impact import (
     ChangedPaths,
@@ -70,24 +68,23 @@ def list_unsure_files(report: RunReport) -> frozenset[str]:
 # --- cache; it can be deleted at any time -----------------------------------------------------------------------------
 
 
-def survey_path(session: Session) -> Path:
-    return session.git.private / "cache" / "impact" / f"{session.prd.id}.json"
+def open_survey(session: Session) -> tuple[Cache, str]:
+    """Return the cache and the name of the entry."""
+    return Cache(find_cache_directory(session.git.private)), f"impact@{session.prd.id}.json"
 
 
 def read_survey(session: Session) -> ReachSurvey | None:
+    cache, name = open_survey(session)
     try:
-        data = json.loads(survey_path(session).read_bytes())
+        data = json.loads(cache.read(name) or b"")
         reached = {str(test): frozenset(map(str, files)) for test, files in data["reached"].items()}
         return ReachSurvey(str(data["tree"]), reached, frozenset(map(str, data["unsure"])))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None  # missing or damaged: all tests are run, and the survey is made again
 
 
 def save_survey(session: Session, survey: ReachSurvey) -> None:
-    path = survey_path(session)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    cache, name = open_survey(session)
     reached = {test: sorted(files) for test, files in sorted(survey.reached.items())}
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({"tree": survey.tree, "reached": reached, "unsure": sorted(survey.unsure)}, file)
-    Path(temporary).replace(path)
+    content = json.dumps({"tree": survey.tree, "reached": reached, "unsure": sorted(survey.unsure)})
+    cache.write(name, content.encode())

@@ -1,0 +1,137 @@
+"""Results that take long to compute or cost money, as files in one directory: `.git/prd2pr/cache/`.
+
+The name of an entry contains the blob, the tree or the digest that its content follows from. Entries can be deleted at
+any time. If all together are too large, those that were not used for the longest time are deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from prd2pr import __version__
+
+MAX_BYTES = 500_000_000
+MAX_UNUSED_LINES = 5000  # another branch may use them
+TOUCH_SECONDS = 3600.0  # a use is recorded at most once an hour
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def find_cache_directory(private: Path) -> Path:
+    return private / "cache"
+
+
+class Cache:
+    """`directory` None: nothing is kept. `trusted_until`, in nanoseconds: later entries are ignored, since a test that
+    ran meanwhile may have written them."""
+
+    _pruned: ClassVar[set[Path]] = set()  # once in each process is enough
+
+    def __init__(self, directory: Path | None, *, trusted_until: int | None = None) -> None:
+        self._directory = directory
+        self._trusted_until = trusted_until
+
+    def read(self, name: str) -> bytes | None:
+        if self._directory is None:
+            return None
+        try:
+            with (self._directory / name).open("rb") as file:
+                status = os.fstat(file.fileno())
+                if self._trusted_until is None:
+                    if status.st_mtime < time.time() - TOUCH_SECONDS:
+                        os.utime(file.fileno())
+                elif status.st_ctime_ns > self._trusted_until:  # only root can set the inode's change time back
+                    return None
+                return file.read()
+        except OSError:
+            return None
+
+    def read_model(self, name: str, kind: type[Model]) -> Model | None:
+        """Return the entry; None if there is none, or if it is damaged or of another version."""
+        content = self.read(name)
+        try:
+            return kind.model_validate_json(content) if content is not None else None
+        except ValidationError:
+            return None
+
+    def write(self, name: str, content: bytes, *, is_durable: bool = False) -> None:
+        """Write the entry atomically. `is_durable`: it survives a power failure."""
+        if self._directory is None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._directory, prefix=".", delete=False) as file:
+            file.write(content)
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
+        Path(file.name).replace(self._directory / name)
+        if self._directory not in self._pruned:
+            self._pruned.add(self._directory)
+            self.prune()
+
+    def delete(self, prefix: str) -> None:
+        """Delete the entries whose names start with `prefix`."""
+        for path, _ in self._list_entries():
+            if path.name.startswith(prefix):
+                path.unlink(missing_ok=True)
+
+    def prune(self, limit: int = MAX_BYTES) -> None:
+        """Delete the entries that were not used for the longest time, beyond `limit` bytes."""
+        total = 0
+        for path, status in sorted(self._list_entries(), key=lambda each: each[1].st_mtime_ns, reverse=True):
+            total += status.st_size
+            if total > limit:
+                path.unlink(missing_ok=True)
+
+    def _list_entries(self) -> list[tuple[Path, os.stat_result]]:
+        """List the files; directories are installed dependencies."""
+        found = []
+        for path in self._directory.iterdir() if self._directory and self._directory.is_dir() else ():
+            with suppress(OSError):  # another process may delete it meanwhile
+                found.append((path, path.lstat()))
+        return [(path, status) for path, status in found if stat.S_ISREG(status.st_mode)]
+
+
+class LineCache:
+    """Many small results as the lines of one entry. A line that cannot be read counts as missing."""
+
+    def __init__(self, private: Path | None, name: str) -> None:
+        """`private` None: the cache is in memory only."""
+        self._cache = Cache(find_cache_directory(private) if private else None)
+        self.name = f"{name}-{__version__}.lines"
+        self._known: dict[str, str] | None = None
+        self._used: set[str] = set()
+        self._is_changed = False
+
+    def get(self, key: str) -> str | None:
+        self._used.add(key)
+        return self._lines().get(key)
+
+    def put(self, key: str, value: str) -> None:
+        self._used.add(key)
+        self._lines()[key] = value
+        self._is_changed = True
+
+    def save(self) -> None:
+        if len(self._lines()) > len(self._used) + MAX_UNUSED_LINES:
+            self._known = {key: value for key, value in self._lines().items() if key in self._used}
+            self._is_changed = True
+        if self._is_changed:
+            text = "".join(f"{key}\t{value}\n" for key, value in self._lines().items())
+            self._cache.write(self.name, text.encode("ascii", "replace"))
+            self._is_changed = False
+
+    def _lines(self) -> dict[str, str]:
+        if self._known is None:
+            text = (self._cache.read(self.name) or b"").decode("ascii", "replace")
+            pairs = (line.partition("\t") for line in text.split("\n"))
+            self._known = {key: value for key, _, value in pairs if value}
+        return self._known

@@ -1,0 +1,48 @@
+"""The cache: entries in one directory, bounded by their size."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prd2pr.state.cache import TOUCH_SECONDS, Cache
+
+
+def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    assert cache.read("a") is None
+    cache.write("a", b"one")
+    cache.write("a", b"two", is_durable=True)
+    assert cache.read("a") == b"two"
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["a"]
+
+
+def test_without_a_directory_nothing_is_kept() -> None:
+    cache = Cache(None)
+    cache.write("a", b"one")
+    cache.delete("")
+    assert cache.read("a") is None
+
+
+def test_the_least_recently_used_entries_are_deleted(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    (tmp_path / "dependencies").mkdir()
+    (tmp_path / "dependencies" / "large").write_bytes(b"x" * 100)
+    for age, name in enumerate("abcd"):
+        cache.write(name, b"x" * 10)
+        os.utime(tmp_path / name, (1e9 - age * TOUCH_SECONDS,) * 2)
+    assert cache.read("d") is not None, "the oldest one is used"
+    cache.prune(30)
+    assert [name for name in "abcd" if cache.read(name)] == ["a", "b", "d"]
+    assert (tmp_path / "dependencies" / "large").exists()
+
+
+def test_the_first_write_of_a_process_prunes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(Cache.prune, "__defaults__", (15,))
+    directory = tmp_path / "cache"
+    directory.mkdir()
+    for name in "ab":
+        (directory / name).write_bytes(b"x" * 10)
+        os.utime(directory / name, (1e9, 1e9))
+    Cache(directory).write("c", b"x" * 10)
+    assert [path.name for path in directory.iterdir()] == ["c"]
