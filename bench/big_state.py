@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from prd2pr.agents.models.transcript import header_line
+from prd2pr.agents.models.transcript import format_header_line
 from prd2pr.domain.evidence import Evidence, Proof, Verdict
 from prd2pr.domain.machines.phase_transitions import start_planned_sprint
 from prd2pr.domain.records import Backlog, Criterion, Epic, Phase, Project, Status, Story
@@ -86,5 +86,5 @@ def write_transcript(path: Path) -> Path:
         ],
     }  # fmt: skip
     lines = [json.dumps({"key": key, "model": "bench", "content": content}) for key, content in answers.items()]
-    path.write_text(header_line("bench", "bench") + "\n".join(lines) + "\n")
+    path.write_text(format_header_line("bench", "bench") + "\n".join(lines) + "\n")
     return path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr import errors
-from prd2pr.cli.reference import reference_pages
+from prd2pr.cli.reference import render_reference_pages
 from prd2pr.cli.table import COMMANDS
 from prd2pr.domain.machines.project_machine import iter_project_moves
 from prd2pr.error_table import ERROR_KINDS
@@ -16,7 +16,7 @@ from prd2pr.error_table import ERROR_KINDS
 ROOT = Path(__file__).parents[1]
 
 
-PAGES = reference_pages()
+PAGES = render_reference_pages()
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -18,7 +18,7 @@ import yaml
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.github.context import STORY_JOB_PREFIX
-from prd2pr.github.setup.workflow_file import VERIFY_PATH, WORKFLOW_PATH, workflow_text
+from prd2pr.github.setup.workflow_file import VERIFY_PATH, WORKFLOW_PATH, render_workflow
 from prd2pr.proof.attestation import TEST_RESULT
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,7 @@ def with_jobs(tmp_path_factory) -> Path:
     """The same workflow with parallel stories."""
     path = tmp_path_factory.mktemp("jobs") / ".github/workflows/prd2pr-jobs.yml"
     path.parent.mkdir(parents=True)
-    path.write_text(workflow_text(load_config("story_jobs: 8\n"), "trunk", f"prd2pr/prd2pr@{'a' * 40}"))
+    path.write_text(render_workflow(load_config("story_jobs: 8\n"), "trunk", f"prd2pr/prd2pr@{'a' * 40}"))
     return path
 
 
@@ -219,14 +219,14 @@ def test_checkout_is_the_full_base_branch_without_credentials(generated):
 
 def test_generated_workflow_follows_the_configuration():
     config = load_config("prds: ['specs/**/*.md']\nmodels: {default: 'openai:gpt', strong: human}\n")
-    read = yaml.safe_load(workflow_text(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
+    read = yaml.safe_load(render_workflow(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
     assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md", ".orch-state/prds/**"]}
     notify = {"PRD2PR_NOTIFY_URLS": "${{ secrets.PRD2PR_NOTIFY_URLS }}"}
     assert read["jobs"]["work"]["steps"][-1]["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}", **notify}
     human = load_config("models: {default: human, strong: human}\n")
-    alone = yaml.safe_load(workflow_text(human, "main", f"a/b@{'0' * 40}"))
+    alone = yaml.safe_load(render_workflow(human, "main", f"a/b@{'0' * 40}"))
     assert alone["jobs"]["work"]["steps"][-1]["env"] == notify
-    usual = yaml.safe_load(workflow_text(Config(), "main", f"a/b@{'0' * 40}"))
+    usual = yaml.safe_load(render_workflow(Config(), "main", f"a/b@{'0' * 40}"))
     key = {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
     assert usual["jobs"]["work"]["steps"][-1]["env"] == {**key, **notify}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import warm_starts
-from prd2pr.agents.models.transcript import header_line
+from prd2pr.agents.models.transcript import format_header_line
 
 PRD = """---
 id: calc
@@ -199,7 +199,7 @@ class World:
         path = self.root / "transcript.jsonl"
         exchanges = ({"key": key, "model": "scripted", "content": blocks} for key, blocks in self.answers.items())
         lines = map(json.dumps, exchanges)
-        path.write_text(header_line("scripted answers", "scripted") + "\n".join(lines) + "\n", encoding="utf-8")
+        path.write_text(format_header_line("scripted answers", "scripted") + "\n".join(lines) + "\n", encoding="utf-8")
         return path
 
     def program(self, *arguments: str, env: dict[str, str] | None = None) -> Result:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from prd2pr.agents.models.transcript import header_line
+from prd2pr.agents.models.transcript import format_header_line
 from prd2pr.planning.passes.part import MAX_STORIES_PER_CALL
 
 NAME = "large"
@@ -31,7 +31,7 @@ def write_large_prd(repo: Path, size: int) -> Path:
     lines = [
         json.dumps({"key": key, "model": "scripted", "content": as_content(value)}) for key, value in answers(size)
     ]
-    place.write_text(header_line(NAME, "scripted") + "\n".join(lines) + "\n")
+    place.write_text(format_header_line(NAME, "scripted") + "\n".join(lines) + "\n")
     return place
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from prd2pr.agents.relevance import design_text, find_imported_files, find_named_files, story_text, summarize_designs
+from prd2pr.agents.relevance import (
+    find_imported_files,
+    find_named_files,
+    format_design_text,
+    format_story_text,
+    summarize_designs,
+)
 from prd2pr.domain.records import Criterion, Design, PlannedSymbol, Story
 
 FILES = {
@@ -45,14 +51,14 @@ def test_unparsable_file_imports_nothing() -> None:
 
 def test_texts_include_everything_that_may_name_code() -> None:
     story = Story(id="s-1", epic="e", title="A", criteria=(Criterion(id="c", text="B", example="C"),), interface="D")
-    assert story_text(story).split() == ["A", "D", "B", "C"]
+    assert format_story_text(story).split() == ["A", "D", "B", "C"]
     design = Design(summary="A", symbols=(PlannedSymbol(name="B", signature="(C)"),), decisions=("D",))
-    assert design_text(design).split() == ["A", "B(C)", "D"]
+    assert format_design_text(design).split() == ["A", "B(C)", "D"]
 
 
 def test_type_of_a_planned_value_is_a_separate_word() -> None:
     design = Design(summary="A limit.", symbols=(PlannedSymbol(name="shop.limits.MOST", signature="Money"),))
-    assert find_named_files(FILES, design_text(design)) == ("src/shop/money.py",)
+    assert find_named_files(FILES, format_design_text(design)) == ("src/shop/money.py",)
 
 
 def test_earlier_designs_are_bounded() -> None:

@@ -16,7 +16,7 @@ from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.errors import BadCredentials
 from prd2pr.github.client.errors import ERROR_PATTERNS, PULLS_SETTING_REMEDY
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, render_workflow
 from prd2pr.state.git import Git
 from world import World
 
@@ -81,8 +81,8 @@ def story_jobs(text: str, config: Config) -> SetupCheck | None:
 
 def test_a_workflow_without_the_configured_jobs():
     several = load_config("story_jobs: 4\n")
-    asked = workflow_text(several, "main", ACTION)
-    usual = workflow_text(Config(), "main", ACTION)
+    asked = render_workflow(several, "main", ACTION)
+    usual = render_workflow(Config(), "main", ACTION)
     assert story_jobs(usual, Config()) is None and story_jobs(asked, Config()) is None
     found = story_jobs(asked, several)
     assert found is not None and (found.mark, found.found) == ("ok", "up to 4 in parallel")
@@ -182,14 +182,14 @@ def test_a_workflow_on_this_branch_only(ready):
     ],
 )
 def test_checks_of_a_workflow(change, name, mark, words):
-    text = workflow_text(Config(), "main", ACTION).replace(*change)
+    text = render_workflow(Config(), "main", ACTION).replace(*change)
     found = {check.name: check for check in run_workflow_checks(text, Config(), "main", COMMIT)}
     assert found[name].mark == mark
     assert words in found[name].found
 
 
 def test_two_versions_in_one_workflow_are_wrong():
-    text = workflow_text(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
+    text = render_workflow(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
     assert next(run_workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
 
 
@@ -200,7 +200,7 @@ def test_a_workflow_for_another_branch(hosted):
     check = hosted.doctor()["default branch"]
     assert check["mark"] == "wrong"
     assert "names main, but GitHub's default branch is trunk" in check["found"]
-    half = workflow_text(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
+    half = render_workflow(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
     assert run_branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
 
 
@@ -214,7 +214,7 @@ def test_a_workflow_for_another_branch(hosted):
 )
 def test_whether_notifications_can_be_sent(config, change, mark):
     wanted = load_config(config)
-    text = workflow_text(wanted, "main", ACTION).replace(*change)
+    text = render_workflow(wanted, "main", ACTION).replace(*change)
     assert {check.name: check.mark for check in run_workflow_checks(text, wanted, "main", "")}["notices"] == mark
     assert "notices" not in {check.name for check in run_workflow_checks(text, Config(), "main", "")}
 
@@ -222,7 +222,7 @@ def test_whether_notifications_can_be_sent(config, change, mark):
 def test_models_without_a_key_need_no_secret():
     human = load_config("models: {default: human, strong: human}\n")
     found = {
-        check.name: check for check in run_workflow_checks(workflow_text(human, "main", ACTION), human, "main", "")
+        check.name: check for check in run_workflow_checks(render_workflow(human, "main", ACTION), human, "main", "")
     }
     assert (found["model key"].mark, found["model key"].found) == ("ok", "none needed")
 

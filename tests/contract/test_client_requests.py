@@ -16,7 +16,7 @@ from fakes.github.bare import Bare
 from fakes.github.jwt import new_key_pair
 from prd2pr.domain.forge import Annotation, CheckRun, Issue, Label
 from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
-from prd2pr.github.client.factory import open_hub, token_source
+from prd2pr.github.client.factory import make_token_source, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
 
@@ -146,7 +146,7 @@ def test_the_calls_for_an_app_token_are_described_too(contract: Contract, fake: 
     app, _ = installed(fake, public)
     minted: list[str] = []
     env = {"PRD2PR_APP_ID": str(app.id), "PRD2PR_APP_PRIVATE_KEY": private}
-    source = token_source(env, "octo/calc", on_minted=minted.append, transport=transport(fake))
+    source = make_token_source(env, "octo/calc", on_minted=minted.append, transport=transport(fake))
     with open_hub("octo/calc", token=source, transport=transport(fake)) as hub:
         assert hub.me().login == "proof[bot]"
     assert minted == [source.token()]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prd2pr.domain.secrets import REDACTED, Secrets, strip_separators
-from prd2pr.views.untrusted_text import code_block, code_span, escape_line, escape_prose
+from prd2pr.views.untrusted_text import escape_line, escape_prose, format_code_block, format_code_span
 
 TOKEN = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
 KEY = "sk-ant-api03-|x<y>&z $(a)`b`/c+d=="
@@ -59,7 +59,7 @@ def test_a_secret_is_redacted(disguise: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [TOKEN, KEY])
-@pytest.mark.parametrize("form", [escape_line, code_span, escape_prose, code_block])
+@pytest.mark.parametrize("form", [escape_line, format_code_span, escape_prose, format_code_block])
 def test_rendering_does_not_hide_a_secret(form: object, value: str) -> None:
     assert callable(form)
     assert SECRETS.scrub(f"it says {form(value)}").count(REDACTED) == 1

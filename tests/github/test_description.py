@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prd2pr.github.publish.publisher import foreign_length, merge_description
+from prd2pr.github.publish.publisher import count_foreign_characters, merge_description
 
 OURS = "**Points** · from `prds/points.md`\n\nCheck it yourself: `prd2pr verify main..prd2pr/points`"
 
@@ -19,7 +19,7 @@ def test_only_our_part_changes(theirs):
     assert "**New**" in once and "**Points**" not in once
     assert once.replace("**New**", OURS).replace("\r\n", "\n") == there.replace("\r\n", "\n") or not theirs
     assert merge_description(once, "**New**") == once
-    assert len(once) == foreign_length(there) + len("**New**")
+    assert len(once) == count_foreign_characters(there) + len("**New**")
 
 
 def test_a_description_replaced_by_a_person_stays_above_ours():

@@ -13,7 +13,7 @@ from github_runner import Acted
 from github_world import GitHubWorld
 from prd2pr.client import Client, Conflict, ServerTrouble
 from prd2pr.client.models import Asked
-from prd2pr.server.api.authentication import utc_now
+from prd2pr.server.api.authentication import get_utc_now
 from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
 from prd2pr.server.token_scopes import Scope
@@ -47,7 +47,7 @@ class Installed:
     def token(self, scope: Scope = Scope.OPERATE, name: str = "ops") -> str:
         opened = open_database(self.database)
         try:
-            return create_token(opened, name, scope, (self.world.name,), days=None, now=utc_now()).token
+            return create_token(opened, name, scope, (self.world.name,), days=None, now=get_utc_now()).token
         finally:
             opened.close()
 

@@ -18,8 +18,8 @@ from prd2pr.github.wave import (
     Wave,
     apply_share,
     compute_total_spend,
+    find_latest_spend_by_run,
     is_record_of_run,
-    latest_spend_by_run,
     parse_story_job,
     parse_wave,
     record_id_for_run,
@@ -102,7 +102,7 @@ def test_an_older_branch_does_not_reduce_the_cost_of_a_run():
     """The PRD's branch has the whole record; a story branch has it as of the start of the story."""
     whole, early = Spend(calls=3, input_tokens=90, usd=2), Spend(calls=1, input_tokens=30, usd=0.5)
     for told in ([("a", whole), ("a", early)], [("a", early), ("b", early), ("a", whole)]):
-        assert latest_spend_by_run(told)["a"] == whole
+        assert find_latest_spend_by_run(told)["a"] == whole
 
 
 # --- commands while jobs run ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from languages.mono_world import MonoWorld, mono_world
 from languages.test_setup import repository
 from prd2pr.cli.context import find_stacks, find_toolchain, read_config
-from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, run_unconfigured_checks, stack_checks
+from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, list_stack_checks, run_unconfigured_checks
 from prd2pr.cli.verbs.doctor import run_stacks_check
 from prd2pr.domain.stack import Stack
 from prd2pr.errors import RunnerMissing, SetupProblem
@@ -23,7 +23,9 @@ VITEST = json.dumps({"name": "web", "scripts": {"test": "vitest run"}, "devDepen
 
 def doctor_output(world: MonoWorld) -> list[str]:
     git = Git.open(world.repo)
-    return [f"{check.mark}: {check.found}" for check in stack_checks(inspect_stacks(git, read_config(git, "HEAD")))]
+    return [
+        f"{check.mark}: {check.found}" for check in list_stack_checks(inspect_stacks(git, read_config(git, "HEAD")))
+    ]
 
 
 def test_each_stack_is_shown_with_root_set_up_and_missing_checks(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_missing_tools_are_named_with_a_remedy(tmp_path: Path, monkeypatch: pyte
     world, found = mono_world(tmp_path), shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **more: None if name == "node" else found(name, **more))
     git = Git.open(world.repo)
-    _, web = stack_checks(inspect_stacks(git, read_config(git, "HEAD")))
+    _, web = list_stack_checks(inspect_stacks(git, read_config(git, "HEAD")))
     assert web.mark == "warning"
     assert "`node` is not installed" in web.found
     assert "install node" in web.remedy

@@ -311,7 +311,7 @@ def test_budget_covers_all_calls_in_flight(tmp_path: Path) -> None:
 
 
 def test_call_limit_is_kept_and_omissions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "max_model_calls", lambda _: 2)
+    monkeypatch.setattr(passes, "compute_max_model_calls", lambda _: 2)
     harness = PlanningHarness(tmp_path, functional(5) + LISTED, FOUR)
     backlog = harness.plan()
     assert len(harness.calls()) == 2
@@ -323,7 +323,7 @@ def test_call_limit_is_kept_and_omissions_are_reported(tmp_path: Path, monkeypat
 
 
 def test_hints_beyond_the_call_limit_are_reported_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "max_model_calls", lambda _: 4)
+    monkeypatch.setattr(passes, "compute_max_model_calls", lambda _: 4)
     hard = answer({"tasks": [task("s1", "FR-3", complexity=4), task("s2", "FR-4")]})
     harness = PlanningHarness(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": hard})
     (assumption,) = harness.plan().assumptions

@@ -17,10 +17,10 @@ from prd2pr.planning.plan_diff import (
     build_replanned_backlog,
     check_replan_answer,
     compute_plan_change,
+    compute_status_after_replan,
     diff_plans,
     drop_approved_removals,
     find_replan_violations,
-    status_after_replan,
 )
 from prd2pr.prd.diff import diff_requirements
 from prd2pr.views.plan import build_plan_view, format_budget
@@ -258,12 +258,12 @@ def test_story_waiting_to_be_dropped_is_worked_on_only_by_name():
 
 def test_new_stories_after_a_review_reopen_the_backlog_unapproved():
     review = Status(state=ProjectState.SPRINT_REVIEW)
-    assert status_after_replan(review, PLAN, at="").state is ProjectState.BACKLOG_READY
+    assert compute_status_after_replan(review, PLAN, at="").state is ProjectState.BACKLOG_READY
     done = with_status(PLAN, **{"1": "done", "2": "done", "3": "skipped"})
-    assert status_after_replan(review, done, at="").state is ProjectState.SPRINT_REVIEW
+    assert compute_status_after_replan(review, done, at="").state is ProjectState.SPRINT_REVIEW
     active = Status(state=ProjectState.SPRINT_ACTIVE)
-    assert status_after_replan(active, PLAN, at="") is active
-    assert status_after_replan(active, done, at="").state is ProjectState.SPRINT_REVIEW
+    assert compute_status_after_replan(active, PLAN, at="") is active
+    assert compute_status_after_replan(active, done, at="").state is ProjectState.SPRINT_REVIEW
 
 
 # --- forged plans -----------------------------------------------------------------------------------------------------

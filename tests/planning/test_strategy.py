@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planning.pass_samples import functional, prd_of
-from prd2pr.planning.passes.strategy import choose_strategy, max_model_calls
+from prd2pr.planning.passes.strategy import choose_strategy, compute_max_model_calls
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_acceptance_criteria_are_not_counted() -> None:
 
 
 def test_call_limit_grows_with_the_cycles_and_allows_three_passes() -> None:
-    assert max_model_calls(0) < max_model_calls(1) < max_model_calls(7)
-    assert max_model_calls(7) > 1 + 3 * 7
+    assert compute_max_model_calls(0) < compute_max_model_calls(1) < compute_max_model_calls(7)
+    assert compute_max_model_calls(7) > 1 + 3 * 7

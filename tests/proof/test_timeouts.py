@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from prd2pr.cli.context import read_config
-from prd2pr.cli.verbs.verify import BranchProof, exit_status
+from prd2pr.cli.verbs.verify import BranchProof, choose_exit_status
 from prd2pr.cli.wiring import make_gate_policy, make_verify_gatherings
 from prd2pr.domain.evidence import Evidence, Failure, FailureKind, Proof, RunSummary, TestResult
 from prd2pr.domain.results.mutation import MutantResult, MutationResult
@@ -61,10 +61,10 @@ def test_branch_on_a_slow_machine_is_not_judged(finished: World) -> None:
     assert all("timed out" in each.errors[0].message for each in told if each.unjudged)
     assert format_verify_total(told).startswith("NOT all proved: 2 of 5 steps; 3 steps not judged")
     proved = BranchProof(BranchStart(start, "main"), head, tuple(told))
-    assert exit_status([proved]) == 2
+    assert choose_exit_status([proved]) == 2
     wrong = replace(told[0], findings=(told[-1].errors[0].model_copy(update={"code": "VER105"}),))
     assert wrong.mark == "REFUTED"
-    assert exit_status([replace(proved, checked=(wrong, *told[1:]))]) == 1
+    assert choose_exit_status([replace(proved, checked=(wrong, *told[1:]))]) == 1
 
 
 @pytest.mark.parametrize("name", ["2-red.json", "3-green.json", "4-integrated.json"])

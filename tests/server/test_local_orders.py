@@ -9,7 +9,7 @@ import pytest
 
 from prd2pr.cli.local_orders import run_orders
 from prd2pr.client import Client
-from prd2pr.server.api.authentication import utc_now
+from prd2pr.server.api.authentication import get_utc_now
 from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
 from prd2pr.server.token_scopes import Scope
@@ -24,7 +24,7 @@ REPO = "demo/calc"
 def token_in(database: str) -> str:
     opened = open_database(database)
     try:
-        return create_token(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=utc_now()).token
+        return create_token(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=get_utc_now()).token
     finally:
         opened.close()
 
@@ -59,7 +59,7 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
 
 @pytest.mark.slow
 def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
-    world, at = World(tmp_path).start(), utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    world, at = World(tmp_path).start(), get_utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0
     gone = ServerCommand(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
     there = ServerCommand(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)

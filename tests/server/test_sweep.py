@@ -13,7 +13,7 @@ from sqlalchemy import text
 from fakes.github import serve
 from fakes.github.state import Delivery
 from prd2pr.domain.records import ProjectState, Status
-from prd2pr.github.client.app_deliveries import DeliveryAttempt, failed_deliveries
+from prd2pr.github.client.app_deliveries import DeliveryAttempt, list_failed_deliveries
 from prd2pr.server.app import ServerContext
 from prd2pr.server.database import open_database
 from prd2pr.server.settings import ServerSettings
@@ -90,8 +90,8 @@ def test_redelivery_is_requested_only_if_no_attempt_arrived_and_not_forever():
         DeliveryAttempt(2, "mended", 20, arrived=False),
         DeliveryAttempt(1, "lost", 10, arrived=False),
     ]
-    assert [each.id for each in failed_deliveries(log, most=3)] == [1, 5]
-    assert [each.id for each in failed_deliveries(log, most=2)] == [1]
+    assert [each.id for each in list_failed_deliveries(log, most=3)] == [1, 5]
+    assert [each.id for each in list_failed_deliveries(log, most=2)] == [1]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from fakes.github import serve
 from fakes.github.faults import Calls, DropAfter
 from prd2pr.cli.main import main
-from prd2pr.github.events.events import text_digest
+from prd2pr.github.events.events import compute_text_digest
 from prd2pr.server.database import open_database
 from server.app_world import WORKFLOW, WORKFLOW_PATH, AppWorld, is_settled, states, wait_until
 from server.server_process import comment_payload, deliver, running_server, start_server
@@ -40,7 +40,7 @@ def test_a_command_starts_the_workflow_once_for_all_waiting_deliveries(tmp_path,
         rows = world.dispatches()
         assert 1 <= len(rows) <= 5
         said = {each for row in rows for each in row.inputs["said"].split(",")}
-        assert said == {f"{number}@{text_digest('A title', 'A body')}.{1000 + number}" for number in (5, 6)}
+        assert said == {f"{number}@{compute_text_digest('A title', 'A body')}.{1000 + number}" for number in (5, 6)}
         assert {(row.ref, row.by) for row in rows} == {("main", "builder[bot]")}
         # What was processed is not processed again.
         assert deliver(

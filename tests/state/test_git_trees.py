@@ -60,7 +60,7 @@ def interrupt_temporary_index(at: int) -> bool:
 
     try:
         sys.settrace(count)
-        with trees.temporary_index() as env:
+        with trees.open_temporary_index() as env:
             Path(env["GIT_INDEX_FILE"]).touch()
     except KeyboardInterrupt:
         return True

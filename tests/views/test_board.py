@@ -17,7 +17,7 @@ from prd2pr.views.board.metrics import sum_metrics
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_board_view, build_prd_board, build_run_views
 from prd2pr.views.board.source import PrdSource
-from prd2pr.views.models import Column, NextStep, StoryView, split_task_key, task_key
+from prd2pr.views.models import Column, NextStep, StoryView, make_task_key, split_task_key
 from prd2pr.views.stories.cards import build_cards
 from prd2pr.views.stories.pages import build_story_view
 
@@ -103,7 +103,7 @@ def test_values_round_trip_through_json() -> None:
 
 
 def test_task_keys_round_trip() -> None:
-    assert split_task_key(task_key("acme/shop", "loyalty-2")) == ("acme/shop", "loyalty-2")
+    assert split_task_key(make_task_key("acme/shop", "loyalty-2")) == ("acme/shop", "loyalty-2")
 
 
 # --- the story page ---------------------------------------------------------------------------------------------------

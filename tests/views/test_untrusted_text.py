@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from prd2pr.domain.wording import clean_line, escape_invisible
-from prd2pr.views.untrusted_text import code_span, escape_line, escape_prose, fit_to_limit
+from prd2pr.views.untrusted_text import escape_line, escape_prose, fit_to_limit, format_code_span
 
 MARKDOWN = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 # What GitHub interprets in rendered text, outside code.
@@ -60,14 +60,14 @@ def test_neutral_text_is_shown_and_inert(text: str) -> None:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_table_stays_intact(text: str) -> None:
-    seen = shown(f"| a | b |\n|---|---|\n| {escape_prose(text)} | {code_span(text)} |\n")
+    seen = shown(f"| a | b |\n|---|---|\n| {escape_prose(text)} | {format_code_span(text)} |\n")
     assert seen.tags.count("td") == 2
     assert not ACTIVE.search(seen.outside_code)
 
 
 @pytest.mark.parametrize("text", NASTY)
 def test_code_is_shown_verbatim(text: str) -> None:
-    seen = shown(f"x {code_span(text)} y")
+    seen = shown(f"x {format_code_span(text)} y")
     assert set(seen.tags) <= {"p", "code"}
     assert seen.text.replace("\u200b", "").split() == ["x", *escape_invisible(text).replace("\u200b", "").split(), "y"]
 

@@ -13,7 +13,7 @@ from prd2pr.domain.records import Phase, Spend
 from prd2pr.workflow.phases.attempts import load_earlier_attempts
 from prd2pr.workflow.run import load_position, move_journal_to_head, sum_prd_spend
 from prd2pr.workflow.run_end import record_spending
-from prd2pr.workflow.spending import current_budget, refused_entries, sum_spend
+from prd2pr.workflow.spending import compute_current_budget, list_refused_entries, sum_spend
 from world import World
 
 COST = Spend(calls=1, input_tokens=900, output_tokens=100, usd=0.25)
@@ -64,11 +64,11 @@ def previous_attempts(stage: Stage) -> list[tuple[int, str]]:
 
 
 def story_spend(stage: Stage, story: str = "calc-1") -> Spend:
-    return current_budget(stage.session, stage.state, story).spent_story
+    return compute_current_budget(stage.session, stage.state, story).spent_story
 
 
 def test_costs_without_a_step_are_on_the_branch_after_the_disk_is_lost(stage: Stage) -> None:
-    before, minutes = sum_prd_spend(stage.state).usd, current_budget(stage.session, stage.state, "calc-1")
+    before, minutes = sum_prd_spend(stage.state).usd, compute_current_budget(stage.session, stage.state, "calc-1")
     pay(stage)
     refuse(stage)
     stage.session.log.branch_writes.last_at -= 60  # a minute of work
@@ -76,7 +76,7 @@ def test_costs_without_a_step_are_on_the_branch_after_the_disk_is_lost(stage: St
     stage.session.services.journal.settle()  # the disk is gone
     assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step by prd2pr")
     assert story_spend(stage).usd == 0.25
-    after = current_budget(stage.session, stage.state, "calc-1")
+    after = compute_current_budget(stage.session, stage.state, "calc-1")
     assert after.seconds_story - minutes.seconds_story >= 60 <= after.seconds_prd - minutes.seconds_prd
     assert sum_prd_spend(stage.state).usd == before + 0.25
     cycle = stage.state.cycle("calc-1")
@@ -106,7 +106,7 @@ def test_unrelated_note_keeps_attempts_and_costs_of_a_story(stage: Stage) -> Non
     refuse(stage)
     stage.give("/tdd halt_all")
     left = stage.session.services.journal.entries_since(stage.head)
-    assert len(refused_entries(left, "calc-1", Phase.RED)) == 1
+    assert len(list_refused_entries(left, "calc-1", Phase.RED)) == 1
     assert sum_spend(left, "calc-1").usd == 0.25
     at_halt = sum_prd_spend(stage.state).usd
     stage.give("/tdd pause calc-1")

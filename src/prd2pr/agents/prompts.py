@@ -30,7 +30,13 @@ from prd2pr.agents.context import (
 )
 from prd2pr.agents.findings_text import format_findings
 from prd2pr.agents.models.base import Message, Text
-from prd2pr.agents.relevance import design_text, find_covering_tests, find_relevant_files, story_text, summarize_designs
+from prd2pr.agents.relevance import (
+    find_covering_tests,
+    find_relevant_files,
+    format_design_text,
+    format_story_text,
+    summarize_designs,
+)
 from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, RoleTask
 from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, divide_budget
@@ -269,7 +275,7 @@ def _map_nearby_files(
     own = task.story.source_paths  # not the design's: the architect has none yet and must see the same prompt
     files = {path: text for path, text in others.items() if path not in own and not DEFAULT_NAMING.is_module(path)}
     built_on = (path for each in task.background.foundations for path in each.design.source_paths)
-    near = find_relevant_files(files, story_text(task.story), built_on)
+    near = find_relevant_files(files, format_story_text(task.story), built_on)
     mapped = whole.detailed.intersection(path for path in files if initial.get(path) == files[path])
     wanted = {*near, *(path for path in files if initial.get(path) != files[path])} - mapped
     return _build_map(task, {path: files[path] for path in files if path in wanted}, near, "near")
@@ -279,7 +285,7 @@ def _map_used_files(task: RoleTask, others: Mapping[str, str], mapped: Collectio
     """Map the files that the design names or own files import, unless another map has them."""
     assert task.design is not None
     own = task.own_sources()
-    used = find_relevant_files(others, design_text(task.design), (*own, *task.own_tests()))
+    used = find_relevant_files(others, format_design_text(task.design), (*own, *task.own_tests()))
     unmapped = {
         path: others[path] for path in used if path not in {*own, *mapped} and not DEFAULT_NAMING.is_module(path)
     }

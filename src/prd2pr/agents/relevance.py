@@ -81,12 +81,12 @@ def split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def story_text(story: Story) -> str:
+def format_story_text(story: Story) -> str:
     criteria = (text for criterion in story.criteria for text in (criterion.text, criterion.example))
     return "\n".join([story.title, story.description, story.module, story.interface, *criteria])
 
 
-def design_text(design: Design) -> str:
+def format_design_text(design: Design) -> str:
     return "\n".join([design.summary, *(symbol.declaration for symbol in design.symbols), *design.decisions])
 
 

@@ -183,12 +183,14 @@ def format_output(name: str, value: str) -> str:
 
 def write_workflow_command(kind: str, text: str, where: str = "") -> None:
     """Print a workflow command, with characters escaped that would end it or start another one."""
-    properties = [f"{name}={escape_property(value)}" for name, value in annotation_properties(kind, where).items()]
+    properties = [
+        f"{name}={escape_property(value)}" for name, value in format_annotation_properties(kind, where).items()
+    ]
     sys.stdout.write(f"::{kind}{' ' if properties else ''}{','.join(properties)}::{escape_data(text)}\n")
     sys.stdout.flush()
 
 
-def annotation_properties(kind: str, where: str) -> dict[str, str]:
+def format_annotation_properties(kind: str, where: str) -> dict[str, str]:
     """Return file, line and title, so that GitHub shows the annotation at the place that `where` names."""
     if kind not in ("error", "warning", "notice"):
         return {}

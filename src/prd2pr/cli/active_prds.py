@@ -17,7 +17,7 @@ from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.layout import PRDS, build_stories_prefix
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.commits.decisions import read_decision_input
 
 
@@ -36,7 +36,7 @@ class ActivePrd:
     def circuits(self) -> Circuits:
         """Return the circuit breakers, including failures that no commit has recorded yet."""
         journal = Journal(self.state.store.git.private, self.prd.id)
-        return current_circuits(self.state, journal.entries_since(self.state.commit))
+        return read_current_circuits(self.state, journal.entries_since(self.state.commit))
 
     @property
     def view(self) -> ActionContext:

@@ -86,7 +86,7 @@ def refuse_unknown_roles(config: Config) -> None:
 def read_prd(git: Git, name: str) -> Prd:
     """Read the PRD file as it is now and pin it by its blob."""
     path = Path(name)
-    shown = relative_path(git, path)
+    shown = make_relative_path(git, path)
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise PrdInvalid("a PRD must be a plain file", where=name, remedy="name a PRD file")
@@ -103,7 +103,7 @@ def read_prd(git: Git, name: str) -> Prd:
     return parse_prd(decode_prd(data, name), shown, blob=git.write_blob(data))
 
 
-def relative_path(git: Git, path: Path) -> str:
+def make_relative_path(git: Git, path: Path) -> str:
     if git.workdir is None:
         return path.name
     try:

@@ -20,7 +20,7 @@ if __name__ == "__main__":  # -I leaves neither the directory of the script nor 
 from prd2pr.cli.ignored_events import find_ignore_reason
 from prd2pr.domain.forge import LEVELS
 from prd2pr.github.messages.markers import read_prd_marker
-from prd2pr.prd.issue_ids import issue_prd_id
+from prd2pr.prd.issue_ids import make_issue_prd_id
 
 # A comment may hold a read command, for which triage is enough; a label starts work.
 REQUIRED_LEVELS = {"issue_comment": "triage", "issues": "write"}
@@ -78,7 +78,7 @@ def decide_event() -> GateDecision:
     return GateDecision(
         go=True,
         reason=f"{login} is authorised",
-        acknowledge=reactions_path(name, event),
+        acknowledge=make_reactions_path(name, event),
         prd=find_prd_id(get_object(event, "issue")),
     )
 
@@ -89,10 +89,10 @@ def find_prd_id(issue: dict[str, Any]) -> str:
     try:
         if get_object(issue, "pull_request"):
             found = prd_id_from_branch(
-                get_object(call_api("GET", f"{repository_path()}/pulls/{number}", missing={}), "head")
+                get_object(call_api("GET", f"{make_repository_path()}/pulls/{number}", missing={}), "head")
             )
         else:
-            found = read_prd_marker(str(issue.get("body") or "")) or issue_prd_id(int(str(number)))
+            found = read_prd_marker(str(issue.get("body") or "")) or make_issue_prd_id(int(str(number)))
     except (GateApiError, ValueError):
         return ""  # then runs for the same issue wait for each other
     return found if PRD_ID.fullmatch(found) else ""
@@ -102,7 +102,7 @@ def prd_id_from_branch(head: dict[str, Any]) -> str:
     branch = str(head.get("ref") or "")
     if branch.startswith(DEFAULT_PREFIX):
         return branch.removeprefix(DEFAULT_PREFIX)
-    config = decode_content(call_api("GET", f"{repository_path()}/contents/{CONFIG}", missing={}))
+    config = decode_content(call_api("GET", f"{make_repository_path()}/contents/{CONFIG}", missing={}))
     configured = re.search(r"^branch_prefix:\s*[\"']?([^\s\"'#]+)", config, re.MULTILINE)
     return branch.removeprefix(configured[1]) if configured and branch.startswith(configured[1]) else ""
 
@@ -122,7 +122,7 @@ def get_object(whole: dict[str, Any], name: str) -> dict[str, Any]:
 
 def is_trigger_label(label: str) -> bool:
     """Return whether the label may be the trigger. A mention in the configuration is enough for the gate."""
-    response = call_api("GET", f"{repository_path()}/contents/{CONFIG}", missing={})
+    response = call_api("GET", f"{make_repository_path()}/contents/{CONFIG}", missing={})
     config = decode_content(response).casefold()
     if "trigger" not in config:
         return label.casefold() == DEFAULT_LABEL
@@ -139,17 +139,18 @@ def fetch_permission(login: str) -> str:
     """Ask GitHub each time: what the payload says about an author is not a permission."""
     if not login or not login.replace("-", "").replace("_", "").isalnum() or not login.isascii():
         return "none"
-    response = call_api("GET", f"{repository_path()}/collaborators/{login}/permission", missing={})
+    response = call_api("GET", f"{make_repository_path()}/collaborators/{login}/permission", missing={})
     for key in ("role_name", "permission"):  # a custom role has a name that is not a level
         if response.get(key) in LEVELS:
             return str(response[key])
     return "none"
 
 
-def reactions_path(name: str, event: dict[str, Any]) -> str:
+def make_reactions_path(name: str, event: dict[str, Any]) -> str:
     if name == "issue_comment":
-        return f"{repository_path()}/issues/comments/{require_number(get_object(event, 'comment').get('id'))}/reactions"
-    return f"{repository_path()}/issues/{require_number(get_object(event, 'issue').get('number'))}/reactions"
+        comment = require_number(get_object(event, "comment").get("id"))
+        return f"{make_repository_path()}/issues/comments/{comment}/reactions"
+    return f"{make_repository_path()}/issues/{require_number(get_object(event, 'issue').get('number'))}/reactions"
 
 
 def require_number(value: object) -> int:
@@ -158,7 +159,7 @@ def require_number(value: object) -> int:
     raise GateApiError("the event payload names neither a comment nor an issue")
 
 
-def repository_path() -> str:
+def make_repository_path() -> str:
     return f"/repos/{os.environ.get('GITHUB_REPOSITORY', '')}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from prd2pr.github.events.event_filter import reason_to_ignore
+from prd2pr.github.events.event_filter import explain_ignored
 
 
 def find_ignore_reason() -> str:
@@ -24,4 +24,4 @@ def find_ignore_reason() -> str:
         return ""  # reported by the verb itself
     if not isinstance(event, dict):
         return ""
-    return reason_to_ignore(name, event)
+    return explain_ignored(name, event)

@@ -21,8 +21,8 @@ from prd2pr.domain.machines.project_machine import (
 from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS, NO_CYCLE, CycleCommand, render_cycle_mermaid
 from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.error_table import render_errors_page
-from prd2pr.github.commands.help import comment_commands_page
-from prd2pr.github.setup.app_permissions import app_page
+from prd2pr.github.commands.help import render_comment_commands_page
+from prd2pr.github.setup.app_permissions import make_app_page_url
 from prd2pr.languages.capability_page import render_languages_page
 from prd2pr.server.settings import list_server_settings as server_rows
 from prd2pr.verification.findings import render_finding_pages, render_findings_page
@@ -30,12 +30,12 @@ from prd2pr.verification.findings import render_finding_pages, render_findings_p
 GENERATED_NOTICE = "<!-- Generated from the code by `python -m prd2pr.cli.reference`; do not edit. -->\n\n"
 
 
-def state_diagrams() -> dict[str, str]:
+def render_state_diagrams() -> dict[str, str]:
     return {"project": render_project_mermaid(), "cycle": render_cycle_mermaid()}
 
 
 def render_machines_page() -> str:
-    diagrams = state_diagrams()
+    diagrams = render_state_diagrams()
     parts = [
         "# The two state machines\n",
         "A command that is not allowed changes nothing; the reply lists the allowed ones.\n",
@@ -83,16 +83,16 @@ def _states(allowed: Iterable[ProjectState | CycleState | None], order: type[Pro
     return ", ".join([*([NO_CYCLE] if None in given else []), *names])
 
 
-def reference_pages() -> dict[str, str]:
+def render_reference_pages() -> dict[str, str]:
     """Return the text of each page by its path in the repository."""
     return {
-        "docs/commands.md": GENERATED_NOTICE + comment_commands_page(),
+        "docs/commands.md": GENERATED_NOTICE + render_comment_commands_page(),
         "docs/languages.md": GENERATED_NOTICE + render_languages_page(),
         "docs/roles.md": GENERATED_NOTICE + render_roles_page(),
         "docs/reference/commands.md": GENERATED_NOTICE + render_commands_page(),
         "docs/reference/config.md": GENERATED_NOTICE + render_config_page(),
         "docs/reference/server.md": GENERATED_NOTICE + render_server_page(),
-        "docs/reference/app.md": GENERATED_NOTICE + app_page(),
+        "docs/reference/app.md": GENERATED_NOTICE + make_app_page_url(),
         "docs/reference/findings.md": GENERATED_NOTICE + render_findings_page(),
         **{f"docs/findings/{code}.md": GENERATED_NOTICE + page for code, page in render_finding_pages().items()},
         "docs/reference/errors.md": GENERATED_NOTICE + render_errors_page(),
@@ -139,10 +139,10 @@ def render_commands_page() -> str:
     intro = "# Commands\n\nEvery read command has `--json`. A bug exits with status 3 and prints a report to paste.\n\n"
     rows = "".join(f"| [`{each.name}`](#{each.name}) | {each.help} | {each.exits} |\n" for each in COMMANDS)
     table = "| command | does | exit status |\n|---|---|---|\n" + rows
-    return intro + table + "".join(command_section(each) for each in COMMANDS)
+    return intro + table + "".join(render_command_section(each) for each in COMMANDS)
 
 
-def command_section(command: TableCommand) -> str:
+def render_command_section(command: TableCommand) -> str:
     lines = [f"\n## {command.name}\n", f"{command.help}.\n"]
     if command.example:
         lines.append(f"```console\n{command.example}\n```\n")
@@ -183,7 +183,7 @@ def escape_cell(text: str) -> str:
 
 def main() -> int:
     root = Path(__file__).resolve().parents[3]
-    for name, text in reference_pages().items():
+    for name, text in render_reference_pages().items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -72,12 +72,12 @@ def render_event(event: str, facts: Facts, width: int = MAX_WIDTH) -> list[Text]
     return RENDERERS[event](facts, width)
 
 
-def fact_text(facts: Facts, name: str) -> str:
+def read_fact_text(facts: Facts, name: str) -> str:
     value = facts.get(name)
     return "" if value is None else clean_line(str(value))
 
 
-def fact_number(facts: Facts, name: str) -> float:
+def read_fact_number(facts: Facts, name: str) -> float:
     value = facts.get(name)
     return value if isinstance(value, int | float) else 0
 
@@ -88,17 +88,17 @@ def pad_cells(text: str, width: int) -> str:
 
 
 def count_fact(facts: Facts, name: str, noun: str) -> str:
-    return count(int(fact_number(facts, name)), noun)
+    return count(int(read_fact_number(facts, name)), noun)
 
 
 def plan_lines(facts: Facts, width: int) -> list[Text]:
-    criteria = int(fact_number(facts, "criteria"))
+    criteria = int(read_fact_number(facts, "criteria"))
     sizes = (
         f"{count_fact(facts, 'stories', 'story')}, {criteria} {'criterion' if criteria == 1 else 'criteria'}, "
         f"{count_fact(facts, 'questions', 'question')}"
     )
     estimated = facts.get("estimate")
-    estimate = format_estimate(estimated) if isinstance(estimated, Estimate) else fact_text(facts, "estimate")
+    estimate = format_estimate(estimated) if isinstance(estimated, Estimate) else read_fact_text(facts, "estimate")
     names = facts.get("models")
     models = format_models(names if isinstance(names, tuple) else ())
     basis = describe_story_minutes(estimated) if isinstance(estimated, Estimate) else ""
@@ -127,26 +127,26 @@ def space_apart(parts: Sequence[str], width: int) -> list[str]:
 
 def format_story_lines(facts: Facts, width: int) -> list[Text]:
     del width
-    return [Text.assemble((fact_text(facts, "id"), STRONG), "  ", fact_text(facts, "title"))]
+    return [Text.assemble((read_fact_text(facts, "id"), STRONG), "  ", read_fact_text(facts, "title"))]
 
 
 def format_working_lines(facts: Facts, width: int) -> list[Text]:
     """Render the moving line, which is shown only on a terminal."""
     del width
-    attempt = int(fact_number(facts, "attempt"))
+    attempt = int(read_fact_number(facts, "attempt"))
     again = f", attempt {attempt}" if attempt > 1 else ""
     return [
         Text.assemble(
-            pad_cells(fact_text(facts, "phase"), LABEL - 2), f"{fact_text(facts, 'what')}{again}", style=QUIET
+            pad_cells(read_fact_text(facts, "phase"), LABEL - 2), f"{read_fact_text(facts, 'what')}{again}", style=QUIET
         )
     ]
 
 
 def format_phase_lines(facts: Facts, width: int) -> list[Text]:
-    name, outcome = fact_text(facts, "phase"), fact_text(facts, "outcome")
-    seconds = format_duration(fact_number(facts, "seconds")) if facts.get("seconds") is not None else ""
-    spent = f"{format_tokens(int(fact_number(facts, 'tokens')))} tok" if facts.get("tokens") else ""
-    sha = fact_text(facts, "sha")[:7]
+    name, outcome = read_fact_text(facts, "phase"), read_fact_text(facts, "outcome")
+    seconds = format_duration(read_fact_number(facts, "seconds")) if facts.get("seconds") is not None else ""
+    spent = f"{format_tokens(int(read_fact_number(facts, 'tokens')))} tok" if facts.get("tokens") else ""
+    sha = read_fact_text(facts, "sha")[:7]
     if width < NARROW:
         tail = ", ".join(part for part in (seconds, spent, sha) if part)
         return [Text.assemble("  ", (name, GOOD), f"  {outcome}", (f" ({tail})" if tail else "", QUIET))]
@@ -165,14 +165,14 @@ def format_refused_lines(facts: Facts, width: int) -> list[Text]:
     code_text = (
         " ".join(clean_line(str(code)) for code in codes)
         if isinstance(codes, list | tuple)
-        else fact_text(facts, "codes")
+        else read_fact_text(facts, "codes")
     )
-    attempt, of = int(fact_number(facts, "attempt")), int(fact_number(facts, "of"))
+    attempt, of = int(read_fact_number(facts, "attempt")), int(read_fact_number(facts, "of"))
     outcome = f"retrying ({attempt + 1} of {of})" if attempt < of else f"no attempts left ({attempt} of {of})"
     first = Text.assemble(
-        "  ", (pad_cells(fact_text(facts, "phase"), LABEL - 2), BAD), ("refused", BAD), f" {code_text}, {outcome}"
+        "  ", (pad_cells(read_fact_text(facts, "phase"), LABEL - 2), BAD), ("refused", BAD), f" {code_text}, {outcome}"
     )
-    summary = fact_text(facts, "summary")
+    summary = read_fact_text(facts, "summary")
     return [first, indent_line(summary)] if summary else [first]
 
 
@@ -182,31 +182,31 @@ def indent_line(text: str) -> Text:
 
 def format_refused_write_lines(facts: Facts, width: int) -> list[Text]:
     del width
-    return [indent_line(f"not written: {escape_invisible(str(facts['path']))} ({fact_text(facts, 'code')})")]
+    return [indent_line(f"not written: {escape_invisible(str(facts['path']))} ({read_fact_text(facts, 'code')})")]
 
 
 def format_retry_lines(facts: Facts, width: int) -> list[Text]:
     del width
     when = (
-        f", retrying in {format_duration(fact_number(facts, 'seconds'))}"
+        f", retrying in {format_duration(read_fact_number(facts, 'seconds'))}"
         if facts.get("seconds") is not None
         else ", retrying"
     )
-    return [indent_line(f"{fact_text(facts, 'why')}{when}")]
+    return [indent_line(f"{read_fact_text(facts, 'why')}{when}")]
 
 
-def note_event_lines(facts: Facts, width: int) -> list[Text]:
+def format_note_event(facts: Facts, width: int) -> list[Text]:
     del width
-    return [Text.assemble(("Note     ", CARE), fact_text(facts, "text"))]
+    return [Text.assemble(("Note     ", CARE), read_fact_text(facts, "text"))]
 
 
 def format_resumed_lines(facts: Facts, width: int) -> list[Text]:
     del width
-    return [Text.assemble(("Resumed  ", STRONG), fact_text(facts, "text"))]
+    return [Text.assemble(("Resumed  ", STRONG), read_fact_text(facts, "text"))]
 
 
 def format_done_lines(facts: Facts, width: int) -> list[Text]:
-    proved, steps = int(fact_number(facts, "proved")), int(fact_number(facts, "steps"))
+    proved, steps = int(read_fact_number(facts, "proved")), int(read_fact_number(facts, "steps"))
     parts = (
         f"PR page: {escape_invisible(str(facts['page']))}",
         f"branch {escape_invisible(str(facts['branch']))}",
@@ -229,11 +229,11 @@ def format_role_cost_lines(facts: Facts, width: int) -> list[Text]:
 
 def format_stopped_lines(facts: Facts, width: int) -> list[Text]:
     del width
-    lines = [Text.assemble(("Stopped  ", CARE), fact_text(facts, "reason"))]
+    lines = [Text.assemble(("Stopped  ", CARE), read_fact_text(facts, "reason"))]
     blocked_story = facts.get("blocked")
     if isinstance(blocked_story, BlockedView):
         lines += format_blocked_lines(blocked_story)
-    next_step = fact_text(facts, "next")
+    next_step = read_fact_text(facts, "next")
     return [*lines, Text.assemble(("Next     ", STRONG), next_step)] if next_step else lines
 
 
@@ -258,7 +258,7 @@ RENDERERS: Mapping[str, Callable[[Facts, int], list[Text]]] = {
     "refused": format_refused_lines,
     "refused_write": format_refused_write_lines,
     "retry": format_retry_lines,
-    "note": note_event_lines,
+    "note": format_note_event,
     "resumed": format_resumed_lines,
     "done": format_done_lines,
     "costs": format_role_cost_lines,
@@ -275,10 +275,10 @@ def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_
     counts = f": {count(errors, 'error')}, {count(len(verdict.findings) - errors, 'warning')}"
     run = run_summary_text(evidence.head_run)
     gap = 3 if width < NARROW else max(3, 50 - len(word) - len(counts))
-    place_width = min(40, max((cell_len(finding_location(finding)) for finding in verdict.findings), default=0))
+    place_width = min(40, max((cell_len(format_finding_location(finding)) for finding in verdict.findings), default=0))
     return [
         Text.assemble((word, f"{STRONG} {style}"), f"{counts}{' ' * gap}", (run, QUIET)),
-        *(finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
+        *(format_finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
     ]
 
 
@@ -294,16 +294,16 @@ def run_summary_text(run: RunSummary | None) -> str:
     return f"{count(len(run.story), 'story test')}, {count(others, 'other')}, {sandbox}, {honest}"
 
 
-def finding_location(finding: Finding) -> str:
+def format_finding_location(finding: Finding) -> str:
     path = finding.path or finding.test
     return escape_invisible(f"{path}:{finding.line}" if finding.path and finding.line else path)
 
 
-def finding_line(finding: Finding, place_width: int) -> Text:
+def format_finding_line(finding: Finding, place_width: int) -> Text:
     style = BAD if finding.severity == "error" else CARE
     return Text.assemble(
         "  ", (f"{finding.severity:<7} ", style), f"{clean_line(finding.code):<6}  ",
-        f"{pad_cells(finding_location(finding), place_width)}  ", clean_line(finding.message),
+        f"{pad_cells(format_finding_location(finding), place_width)}  ", clean_line(finding.message),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def find_results_store(env: Mapping[str, str]) -> Path | None:
     home = env.get("XDG_CACHE_HOME") or (str(Path(env["HOME"]) / ".cache") if env.get("HOME") else "")
     if not Path(home).is_absolute():
         return None
-    directory = Path(home) / "prd2pr" / "verified" / runner_fingerprint()
+    directory = Path(home) / "prd2pr" / "verified" / make_runner_fingerprint()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory if all(map(is_private, (directory, directory.parent, directory.parent.parent))) else None
@@ -33,7 +33,7 @@ def is_private(path: Path) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def runner_fingerprint() -> str:
+def make_runner_fingerprint() -> str:
     """Return a digest of the runners' sources: another version may read other results from the same run."""
     packages = (prd2pr.languages, prd2pr.sandbox)
     sources = sorted(path for package in packages for path in Path(str(package.__file__)).parent.glob("**/*.py"))

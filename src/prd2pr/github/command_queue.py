@@ -106,7 +106,7 @@ class CommentReplies:
     ) -> None:
         answered = self._answered.setdefault(pending.comment.id, [])
         if len(answered) == MAX_REPLIES:
-            reply, reaction = too_many_replies(pending.parsed), "confused"
+            reply, reaction = has_too_many_replies(pending.parsed), "confused"
         if is_refusal(reply) or pending.reads:  # otherwise there is a commit, and the same command may come again
             answered.append(pending)
         post_once(self.hub, pending.comment.number, reply, pending.marker, commit_url=commit_url)
@@ -309,7 +309,7 @@ def normalize_command(parsed: ParsedLine) -> ParsedLine:
     return replace(parsed, written="") if isinstance(parsed, ParsedCommand) else parsed
 
 
-def too_many_replies(parsed: ParsedLine) -> NotNow:
+def has_too_many_replies(parsed: ParsedLine) -> NotNow:
     reason = f"one comment gets at most {MAX_REPLIES} replies; this command and the ones after it were not executed"
     return NotNow(parsed.shown, reason, NextStep(USE_A_NEW_COMMENT))
 

@@ -10,11 +10,11 @@ from prd2pr.github.command_queue import CommandQueue, QueuedCommand
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, read_issue_prd
 from prd2pr.github.events.events import CommentCreated
-from prd2pr.github.messages.replies import NotNow, ProblemReply, refusal_reason
+from prd2pr.github.messages.replies import NotNow, ProblemReply, format_refusal_reason
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.setup.onboarding import execute_on_github
-from prd2pr.prd.issue_ids import issue_prd_id, issue_prd_path
+from prd2pr.prd.issue_ids import make_issue_prd_id, make_issue_prd_path
 from prd2pr.views.models import NextStep
 
 
@@ -36,7 +36,7 @@ def handle_without_prd(
     while (queued := queue.take_next(Status())) is not None:
         if queued.request.command.name == "epic" and not issue.is_pull:
             return start_prd_from_issue(
-                context, queue, issue_as_commanded(context, issue, event, queued, unchanged_for), queued
+                context, queue, find_commanded_issue(context, issue, event, queued, unchanged_for), queued
             )
         if is_current_command(event, queued, unchanged_for):
             outcome = reply_without_prd(context, queue, issue, queued)
@@ -50,7 +50,7 @@ def is_current_command(event: CommentCreated | None, queued: QueuedCommand, unch
     return not current or not isinstance(source, Cursor) or source.comment in current
 
 
-def issue_as_commanded(
+def find_commanded_issue(
     context: GitHubContext,
     issue: Issue,
     event: CommentCreated | None,
@@ -89,7 +89,7 @@ def start_prd_from_issue(
 
 
 def reply_without_prd(context: GitHubContext, queue: CommandQueue, issue: Issue, queued: QueuedCommand) -> PrdOutcome:
-    prd = Prd(id=issue_prd_id(issue.number), title=issue.title, path=issue_prd_path(issue.number))
+    prd = Prd(id=make_issue_prd_id(issue.number), title=issue.title, path=make_issue_prd_path(issue.number))
     command = queued.request.command
     step = NextStep(f"Add the label `{context.config.labels.trigger}` to the issue, or push a PRD.")
     if command.reads:
@@ -100,5 +100,5 @@ def reply_without_prd(context: GitHubContext, queue: CommandQueue, issue: Issue,
     else:
         reply = NotNow(command.shown, f"#{issue.number} has no PRD", step)
     queue.reply(queued, reply, commit_url=context.commit_url)
-    refused = refusal_reason(reply)
+    refused = format_refusal_reason(reply)
     return PrdOutcome("refused", refused) if refused else PrdOutcome("done", f"{command.shown} was answered")

@@ -21,7 +21,7 @@ from prd2pr.github.messages.markers import make_marker, read_prd_marker
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.permissions import Denied, check_event_permission
 from prd2pr.github.server_commands import ServerCommandQueue, Trigger
-from prd2pr.prd.issue_ids import issue_prd_id
+from prd2pr.prd.issue_ids import make_issue_prd_id
 from prd2pr.state.cursors import advance_cursor
 from prd2pr.state.git import Git
 from prd2pr.state.layout import ID
@@ -87,7 +87,7 @@ def reply_to_server_commands(context: ConfigErrorContext, event: ServerDispatche
 
 def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Status | None:
     """Return how far the comments are processed; None if unknown, as with a custom branch prefix."""
-    prd_id = prd_id_of_comment(context.hub, event)
+    prd_id = find_prd_id_of_comment(context.hub, event)
     if not ID.fullmatch(prd_id):
         return None
     branch = f"{Config().branch_prefix}{prd_id}"
@@ -98,14 +98,14 @@ def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Sta
         return None
 
 
-def prd_id_of_comment(hub: GitHubHub, event: CommentCreated) -> str:
+def find_prd_id_of_comment(hub: GitHubHub, event: CommentCreated) -> str:
     if event.on_pull:
         pull, prefix = hub.pull(event.number), Config().branch_prefix
         ours = pull is not None and not pull.from_fork and pull.head.startswith(prefix)
         return pull.head.removeprefix(prefix) if pull is not None and ours else ""
     issue = hub.issue(event.number)
     marked = read_prd_marker(issue.body) if issue is not None and issue.author in hub.ours() else ""
-    return marked or issue_prd_id(event.number)
+    return marked or make_issue_prd_id(event.number)
 
 
 def report_under_issue(hub: GitHubHub, event: LabelAdded, problem: ConfigInvalid) -> None:

@@ -23,12 +23,12 @@ from prd2pr.github.events.events import (
     ScheduleTriggered,
     ServerDispatched,
     WorkflowDispatched,
-    text_digest,
+    compute_text_digest,
 )
 from prd2pr.github.messages.markers import STORY_MARK, read_prd_marker
 from prd2pr.github.permissions import LABEL_LEVEL
 from prd2pr.prd.files import matches_prd_globs
-from prd2pr.prd.issue_ids import issue_number, issue_prd_id, issue_prd_path
+from prd2pr.prd.issue_ids import make_issue_prd_id, make_issue_prd_path, parse_issue_number
 from prd2pr.prd.issue_text import build_issue_prd, map_problem_to_issue
 from prd2pr.prd.parser import decode_prd, parse_prd
 from prd2pr.state.cursors import ProcessedItem
@@ -130,7 +130,7 @@ def find_subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterat
             seen[subject.id] = path
         yield subject
     for branch in list_active_subjects(context) if touched.deleted else ():
-        if branch.id not in seen and planned_path(context, branch.id) in touched.deleted:
+        if branch.id not in seen and find_planned_path(context, branch.id) in touched.deleted:
             seen[branch.id] = ""
             yield branch
     for prd_id in sorted(touched.merged_ids - seen.keys()):
@@ -168,11 +168,15 @@ def find_touched_prds(context: GitHubContext, event: BranchPushed) -> TouchedFil
     before = {read_prd_id(context.git, event.before, path) for path in (*present, *deleted)} if known else set()
     now = {read_prd_id(context.git, context.base_commit, path) for path in present}
     return TouchedFiles(
-        present, deleted, tuple(sorted(others - deleted)), frozenset(before - now - {""}), prd_ids_with_state(touched)
+        present,
+        deleted,
+        tuple(sorted(others - deleted)),
+        frozenset(before - now - {""}),
+        list_prd_ids_with_state(touched),
     )
 
 
-def prd_ids_with_state(paths: tuple[str, ...]) -> frozenset[str]:
+def list_prd_ids_with_state(paths: tuple[str, ...]) -> frozenset[str]:
     names = (path.removeprefix(f"{PRDS}/").partition("/")[0] for path in paths if path.startswith(f"{PRDS}/"))
     return frozenset(name for name in names if ID.fullmatch(name))
 
@@ -203,7 +207,7 @@ def list_prd_files(context: GitHubContext) -> list[str]:
     return list_prd_paths(context.git, context.base_commit, context.config.prds)
 
 
-def planned_path(context: GitHubContext, prd_id: str) -> str:
+def find_planned_path(context: GitHubContext, prd_id: str) -> str:
     """Return the file that the branch on GitHub was planned from."""
     prd = load_prd_from_branch(context, prd_id)
     return prd.path if prd else ""
@@ -227,8 +231,8 @@ def read_prd_file(context: GitHubContext, path: str) -> EventSubject:
         prd = parse_prd(decode_prd(data or b"", path), path, blob=context.git.write_blob(data or b""))
     except InputInvalid as problem:
         return UnreadablePrd(escape_invisible(path), problem)
-    clash = issue_number(prd.id)
-    if clash is not None and path != issue_prd_path(clash):
+    clash = parse_issue_number(prd.id)
+    if clash is not None and path != make_issue_prd_path(clash):
         return UnreadablePrd(path, make_reserved_id_error(prd.id, path))
     return Subject(prd.id, prd, can_start=True)
 
@@ -255,7 +259,7 @@ def find_subjects_of_label(context: GitHubContext, event: LabelAdded) -> Iterato
     if event.on_pull or event.label.casefold() != context.config.labels.trigger.casefold():
         return
     issue = context.hub.issue(event.number)
-    reason = f"#{event.number} no longer exists" if issue is None else reason_not_wanted(context, issue)
+    reason = f"#{event.number} no longer exists" if issue is None else explain_unwanted(context, issue)
     if issue is not None and find_tracked_prd_id(context, issue):
         reason = "prd2pr wrote this issue to show the progress of a PRD"
     if reason or issue is None:
@@ -264,7 +268,7 @@ def find_subjects_of_label(context: GitHubContext, event: LabelAdded) -> Iterato
     yield read_issue_prd(context, replace(issue, title=event.title, body=event.body))
 
 
-def reason_not_wanted(context: GitHubContext, issue: Issue) -> str:
+def explain_unwanted(context: GitHubContext, issue: Issue) -> str:
     """Return why the issue is not wanted any more; empty if it is.
 
     The label may have been removed, or the issue closed, before the run started. Someone without permission cannot add
@@ -287,7 +291,7 @@ def has_trigger_label(context: GitHubContext, issue: Issue) -> bool:
 
 def read_issue_prd(context: GitHubContext, issue: Issue) -> EventSubject:
     """Read the issue as a PRD. Once it is planned, the branch holds the text that counts."""
-    path = issue_prd_path(issue.number)
+    path = make_issue_prd_path(issue.number)
     data = build_issue_prd(issue.number, issue.title, issue.body).encode()
     try:
         prd = parse_prd(decode_prd(data, path), path, blob=context.git.write_blob(data))
@@ -305,11 +309,11 @@ def find_subject_of_comment(context: GitHubContext, number: int, *, on_pull: boo
     tracked = find_tracked_prd_id(context, issue) if issue is not None else ""
     if tracked and issue is not None and STORY_MARK.match(issue.body):
         return StoryIssue(number, tracked)
-    prd_id = tracked or issue_prd_id(number)
+    prd_id = tracked or make_issue_prd_id(number)
     branch = context.branch_of(prd_id)
     if context.remote.head(branch) is not None or context.hub.pull_for_branch(branch) is not None:
         return find_active_subject(prd_id)  # also if it was merged or closed and the branch deleted
-    if not tracked and issue is not None and not reason_not_wanted(context, issue) and is_label_trusted(context, issue):
+    if not tracked and issue is not None and not explain_unwanted(context, issue) and is_label_trusted(context, issue):
         return read_issue_prd(context, issue)  # the run that the label started was lost
     return IssueWithoutPrd(number)
 
@@ -329,7 +333,7 @@ def find_subjects_of_branch(context: GitHubContext, branch: str) -> Iterator[Sub
 
 
 def find_active_subject(prd_id: str) -> Subject:
-    return Subject(prd_id, issue=issue_number(prd_id))
+    return Subject(prd_id, issue=parse_issue_number(prd_id))
 
 
 def list_active_subjects(context: GitHubContext) -> Iterator[Subject]:
@@ -347,7 +351,7 @@ def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
             branches[context.branch_of(subject.id)] = ""
             yield subject
     for issue in context.hub.issues_labelled(context.config.labels.trigger):
-        branch = context.branch_of(issue_prd_id(issue.number))
+        branch = context.branch_of(make_issue_prd_id(issue.number))
         wanted = (
             issue.open
             and not issue.is_pull
@@ -394,7 +398,7 @@ def find_subject_by_name(context: GitHubContext, wanted: str) -> EventSubject:
         return find_active_subject(wanted)
     if wanted in list_prd_files(context):
         return read_prd_file(context, wanted)
-    number = issue_number(wanted)
+    number = parse_issue_number(wanted)
     issue = context.hub.issue(number) if number is not None else None
     if issue is not None and not issue.is_pull:
         return read_issue_prd(context, issue)
@@ -437,13 +441,8 @@ def find_subject_of_reference(context: GitHubContext, number: int, refs: list[Co
     subject = find_subject_of_comment(context, number, on_pull=issue.is_pull)
     if not isinstance(subject, IssueWithoutPrd):
         return subject
-    unchanged = [each for each in refs if each.digest == text_digest(issue.title, issue.body)]
-    if (
-        unchanged
-        and not issue.is_pull
-        and not reason_not_wanted(context, issue)
-        and has_permitted_label(context, issue)
-    ):
+    unchanged = [each for each in refs if each.digest == compute_text_digest(issue.title, issue.body)]
+    if unchanged and not issue.is_pull and not explain_unwanted(context, issue) and has_permitted_label(context, issue):
         return read_issue_prd(context, issue)
     return IssueWithoutPrd(number, frozenset(each.comment for each in unchanged))
 

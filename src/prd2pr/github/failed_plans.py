@@ -44,7 +44,7 @@ def is_plan_current(session: Session) -> bool:
 def has_failed_before(context: GitHubContext, session: Session, pull: Pull | None) -> bool:
     number = find_report_number(session, pull)
     if number is not None:
-        return context.hub.find_comment(number, failed_plan_marker(session.prd)) is not None
+        return context.hub.find_comment(number, make_failed_plan_marker(session.prd)) is not None
     name = check_name(session.prd.id, Phase.PLAN.value)
     return any(each.name == name for each in context.hub.check_results(commit_of_prd_text(session)))
 
@@ -62,7 +62,7 @@ def report_failed_plan(context: GitHubContext, session: Session, pull: Pull | No
     number = find_report_number(session, pull)
     try:
         if number is not None:
-            post_once(context.hub, number, reply, failed_plan_marker(session.prd))
+            post_once(context.hub, number, reply, make_failed_plan_marker(session.prd))
         else:
             context.hub.check(build_failed_check(session, reply))
     except HubProblem as another:
@@ -88,7 +88,7 @@ def find_report_number(session: Session, pull: Pull | None) -> int | None:
     return pull.number if pull is not None else session.target.issue
 
 
-def failed_plan_marker(prd: Prd) -> str:
+def make_failed_plan_marker(prd: Prd) -> str:
     return make_marker("waiting", prd.id, f"plan/{prd.blob}")
 
 

@@ -12,23 +12,23 @@ from prd2pr.domain.forge import Issue
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.github.context import GitHubContext
-from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, read_issue_prd, reason_not_wanted
+from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, explain_unwanted, read_issue_prd
 from prd2pr.github.preconditions import RemotePrd
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 
 
-def prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
+def find_prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
     """Return the text to plan, or why it cannot be planned (then nothing is built); None if not relabelled."""
     context = found.context
     if found.subject.prd is not None or found.head is None:
         return None
     issue = found.issue
-    if issue is None or reason_not_wanted(context, issue):
+    if issue is None or explain_unwanted(context, issue):
         return None
     subject, state = read_issue_prd(context, issue), found.state_at(found.head)
     same = isinstance(subject, Subject) and subject.prd and state.prd and subject.prd.blob == state.prd.blob
-    if same or not was_labelled_since(context, issue, last_plan_time(state)):
+    if same or not was_labelled_since(context, issue, find_last_plan_time(state)):
         return None
     if isinstance(subject, UnreadablePrd):
         return wait_for_relabel(context, f"its text is not a valid PRD: {subject.problem.what}")
@@ -46,7 +46,7 @@ def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
     return can_label(context, labelling.by)
 
 
-def last_plan_time(state: BranchState) -> str:
+def find_last_plan_time(state: BranchState) -> str:
     """Return when the run started that made the last plan: a label added while it planned was too late for it."""
     store = state.store
     for commit in walk_first_parents(store.git, state.commit):

@@ -11,7 +11,7 @@ from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandReply, ProblemReply, is_refusal
 from prd2pr.github.server_commands import request_from_server
 from prd2pr.state.server_commands import ServerCommand, is_executed
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
 MAX_TRIES = 5
@@ -27,7 +27,7 @@ class LocalCommandResult:
 def execute_local_command(session: Session, order: ServerCommand, sender: str) -> LocalCommandResult:
     """Execute the command once; another process may be working on the branch and be faster."""
     for _ in range(MAX_TRIES):
-        if is_executed(session.store.load(current_head(session)).status, order):
+        if is_executed(session.store.load(get_current_head(session)).status, order):
             break
         try:
             reply: CommandReply | None = execute(session, request_from_server(order, sender)).answer

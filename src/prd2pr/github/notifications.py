@@ -35,7 +35,7 @@ def send_message(urls: Iterable[str], title: str, body: str) -> tuple[str, ...]:
     with _mute_apprise_log():
         for position, url in enumerate(wanted, start=1):
             service = apprise.Apprise.instantiate(url, suppress_exceptions=True)
-            name = f"address {position} of {len(wanted)} ({url_scheme(url)})"
+            name = f"address {position} of {len(wanted)} ({get_url_scheme(url)})"
             if service is None:
                 notes.append(f"No message was sent to {name}: apprise cannot read the address.")
             elif not service.notify(body=defuse_mentions(body), title=defuse_mentions(title)):
@@ -43,7 +43,7 @@ def send_message(urls: Iterable[str], title: str, body: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def url_scheme(url: str) -> str:
+def get_url_scheme(url: str) -> str:
     """Return the only part of an address that may be shown."""
     found = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", url)
     return found[0].lower() if found else "no scheme"

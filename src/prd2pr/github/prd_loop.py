@@ -24,7 +24,7 @@ from prd2pr.github.failed_plans import (
 )
 from prd2pr.github.jobs.wave_scheduler import advance_parallel_stories, find_active_stories
 from prd2pr.github.messages.markers import make_marker
-from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, refusal_reason
+from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, format_refusal_reason
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
 from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
@@ -33,7 +33,7 @@ from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.planning.replan import is_prd_changed, reload_changed_prd
-from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps, run_prd
+from prd2pr.workflow.run import describe_stop, get_current_head, refuse_lost_steps, run_prd
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 
@@ -48,7 +48,7 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     if head is None or status is None or status.state is not ProjectState.SPRINT_ACTIVE:
         return None
     reason = describe_ci_failure(
-        [hub.check_results(sha) for sha in commits_judged_by_ci(session, head, status)], me=OUR_CHECKS
+        [hub.check_results(sha) for sha in list_commits_judged_by_ci(session, head, status)], me=OUR_CHECKS
     )
     if not reason:
         return None
@@ -58,9 +58,9 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     return blocked if isinstance(blocked, NoAction) and blocked.outcome == "blocked" else None
 
 
-def commits_judged_by_ci(session: Session, head: str, status: Status) -> list[str]:
+def list_commits_judged_by_ci(session: Session, head: str, status: Status) -> list[str]:
     """Return the newest commits, newest first; none from before a person unblocked the project."""
-    return list(islice(_commits_since(session, head, last_unblocked_at(status)), FAILED_COMMITS_TO_STOP))
+    return list(islice(_commits_since(session, head, find_last_unblock_time(status)), FAILED_COMMITS_TO_STOP))
 
 
 def _commits_since(session: Session, head: str, start: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _commits_since(session: Session, head: str, start: str) -> Iterator[str]:
             yield commit.sha
 
 
-def last_unblocked_at(status: Status) -> str:
+def find_last_unblock_time(status: Status) -> str:
     return max((each.at for each in status.transitions if each.before == ProjectState.BLOCKED), default="")
 
 
@@ -110,7 +110,7 @@ def run_until_idle(run: PrdRun) -> NoAction:
 
 def ensure_plan(run: PrdRun) -> NoAction | None:
     """Plan a PRD that has no plan, or update the plan of a changed PRD."""
-    state = run.session.store.load(current_head(run.session))
+    state = run.session.store.load(get_current_head(run.session))
     session = run.session = reload_changed_prd(run.session, state)
     if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
         if starts_without_approval(run):
@@ -145,7 +145,7 @@ def replan_after_resume(run: PrdRun, stop: NoAction | None) -> NoAction | None:
     session = run.session
     if not run.activity.changed or session.host.outdated_plan is not None:
         return stop
-    state = session.store.load(current_head(session))
+    state = session.store.load(get_current_head(session))
     session = run.session = reload_changed_prd(session, state)
     if not is_prd_changed(session, state):
         return stop
@@ -158,7 +158,7 @@ def return_to_approval(run: PrdRun) -> None:
     """Make the project wait for approval again if nothing approved is left, so that `/approve` is legal."""
     session = run.session
     if read_run_status(run).state is ProjectState.SPRINT_ACTIVE:
-        before = current_head(session)
+        before = get_current_head(session)
         with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # the next iteration reloads
             prepare_sprint(session, before)
         refuse_lost_steps(session, before)
@@ -178,7 +178,7 @@ def is_waiting_for_budget(run: PrdRun) -> bool:
     """Return whether the last run stopped for its budget: a schedule must not spend the next one."""
     if run.pull is None or run.steps:
         return False
-    marker = make_marker("waiting", run.session.prd.id, f"budget/{current_head(run.session)}")
+    marker = make_marker("waiting", run.session.prd.id, f"budget/{get_current_head(run.session)}")
     return run.context.hub.find_comment(run.pull.number, marker) is not None
 
 
@@ -205,12 +205,12 @@ def describe_final_stop(run: PrdRun) -> NoAction:
 
 
 def read_run_status(run: PrdRun) -> Status:
-    return run.session.store.load(current_head(run.session)).status
+    return run.session.store.load(get_current_head(run.session)).status
 
 
 def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
     """Execute one command. A change shows in the status comment; queries and refusals get a reply."""
-    before = current_head(run.session)
+    before = get_current_head(run.session)
     try:
         if queued.request.command.reads:
             run.activity.queried = True
@@ -220,7 +220,7 @@ def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | 
         return apply_queued_command(run, queued, stop)
     except BranchMoved:
         refuse_lost_steps(run.session, before)
-        run.session.services.journal.move_entries(before, current_head(run.session))
+        run.session.services.journal.move_entries(before, get_current_head(run.session))
         if isinstance(queued.request.settles, ExecutedCommand):
             run.session.log.branch_writes.pending = None  # only the decision's own commit may record a server command
         run.queue.requeue(queued)  # another run was faster: reload the branch and look at the comment again
@@ -255,7 +255,7 @@ def reply_command_failed(run: PrdRun, queued: QueuedCommand, problem: Prd2prErro
 
 
 def apply_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
-    before = current_head(run.session)
+    before = get_current_head(run.session)
     resolved = find_active_stories(run).resolve(queued.request.command)
     if isinstance(resolved, NoAction):
         reply_not_executed(run, queued, resolved)
@@ -263,7 +263,7 @@ def apply_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | No
     result = execute_on_github(run.context, run.session, replace(queued.request, command=resolved))
     if result.answer is not None and not isinstance(result.answer, CommandDone):
         run.queue.reply(queued, result.answer, commit_url=run.context.commit_url)
-        run.activity.refusal = refusal_reason(result.answer)
+        run.activity.refusal = format_refusal_reason(result.answer)
     if result.steps_wanted == 0 or result.run:
         if result.head == before:
             return stop
@@ -273,7 +273,7 @@ def apply_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | No
     stop = run_phases(
         run, replace(run.session, target=replace(run.session.target, story=result.story)), result.steps_wanted
     )
-    if stop.outcome == "budget" or current_head(run.session) == result.head:
+    if stop.outcome == "budget" or get_current_head(run.session) == result.head:
         reply_not_executed(run, queued, stop)
     return stop
 

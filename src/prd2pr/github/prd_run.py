@@ -36,7 +36,7 @@ from prd2pr.github.unhandled_commands import answer_query, reply_to_trigger
 from prd2pr.github.wave import record_id_for_run
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.verification.commit_check import BranchRefutation
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.run_end import record_spending
 
 
@@ -135,7 +135,7 @@ def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcom
 
     if run.queue.trigger:
         reply_to_trigger(run.context, run.queue.trigger, read_run_status(run), build_reply, pull=run.pull)
-    run.proofs.refutations[current_head(session)] = refuted
+    run.proofs.refutations[get_current_head(session)] = refuted
     publish_run(run, stop)
     write_run_summary(run, stop)
     return build_run_outcome(run, stop)

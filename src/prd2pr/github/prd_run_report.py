@@ -18,7 +18,7 @@ from prd2pr.state.commit_message import read_step
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.pull_request.next_step import format_limit_remedy
 from prd2pr.workflow.commits.base_merges import list_passing_merges
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 
 if TYPE_CHECKING:
     from prd2pr.github.prd_run_context import PrdRun
@@ -73,7 +73,7 @@ def build_publish_request(run: PrdRun, stop: NoAction | None, problem: Prd2prErr
         lambda head: prove_once(run, head),
         problem_reported=run.activity.problem_reported,
         unrequested=not (run.activity.requested or run.steps or run.activity.changed),
-        passing_merges=lambda head: passing_base_merges(run, head),
+        passing_merges=lambda head: list_passing_base_merges(run, head),
     )
 
 
@@ -84,7 +84,7 @@ def prove_once(run: PrdRun, head: str) -> BranchRefutation | None:
     return run.proofs.refutations[head]
 
 
-def passing_base_merges(run: PrdRun, head: str) -> frozenset[str]:
+def list_passing_base_merges(run: PrdRun, head: str) -> frozenset[str]:
     if head not in run.proofs.passing_merges:
         run.proofs.passing_merges[head] = list_passing_merges(run.session, head)
     return run.proofs.passing_merges[head]
@@ -95,7 +95,7 @@ def is_proved_already(run: PrdRun) -> bool:
     if run.pull is None or run.activity.requested or run.activity.queried or run.steps or run.activity.changed:
         return False
     found = run.context.hub.find_comment(run.pull.number, make_marker("status", run.session.prd.id))
-    marker = make_marker("proved", current_head(run.session), run.session.target.base_commit)
+    marker = make_marker("proved", get_current_head(run.session), run.session.target.base_commit)
     return found is not None and marker in found.body
 
 

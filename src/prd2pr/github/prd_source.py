@@ -11,13 +11,13 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Prd
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id, read_prd_file
-from prd2pr.github.issue_relabel import prd_after_relabel
+from prd2pr.github.issue_relabel import find_prd_after_relabel
 from prd2pr.github.preconditions import RemotePrd
 from prd2pr.workflow.session import OutdatedPlan, Session
 
 
 def open_current_session(found: RemotePrd) -> Session:
-    relabelled = prd_after_relabel(found)
+    relabelled = find_prd_after_relabel(found)
     prd = relabelled if isinstance(relabelled, Prd) else load_current_prd(found)
     session = found.context.open_session(prd, found.subject.issue)
     session = replace(session, host=replace(session.host, reload_prd=lambda held: reload_prd(found, held)))
@@ -36,7 +36,7 @@ def load_current_prd(found: RemotePrd) -> Prd:
     context, subject = found.context, found.subject
     if subject.prd is not None:
         return subject.prd
-    planned = prd_at_head(found)
+    planned = read_prd_at_head(found)
     assert planned is not None, "check_preconditions requires a branch or a text"
     if subject.issue is not None:
         return planned
@@ -46,7 +46,7 @@ def load_current_prd(found: RemotePrd) -> Prd:
     return there.prd if same and isinstance(there, Subject) and there.prd else planned
 
 
-def prd_at_head(found: RemotePrd) -> Prd | None:
+def read_prd_at_head(found: RemotePrd) -> Prd | None:
     return found.state_at(found.head).prd if found.head is not None else None
 
 
@@ -55,7 +55,7 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
     context = with_current_base(found.context)
     head = context.git.branch_head(session.target.branch)
     now = RemotePrd(context, replace(found.subject, prd=None), head, found.pull)
-    if prd_at_head(now) is None:
+    if read_prd_at_head(now) is None:
         return session
     prd = load_issue_prd(found, now, session) if found.subject.issue is not None else load_current_prd(now)
     return replace(session, prd=prd, target=replace(session.target, base_commit=context.base_commit))
@@ -63,11 +63,11 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
 
 def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
     """Keep the labelled text, unless another run planned the issue since and no label was added after that."""
-    before, planned = prd_at_head(found), prd_at_head(now)
+    before, planned = read_prd_at_head(found), read_prd_at_head(now)
     assert planned is not None, "the caller checked it"
     if before is not None and before.blob == planned.blob:
         return session.prd
-    relabelled = prd_after_relabel(now)
+    relabelled = find_prd_after_relabel(now)
     if relabelled is None:
         return planned
     return found.subject.prd or (relabelled if isinstance(relabelled, Prd) else planned)

@@ -11,14 +11,14 @@ from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.context import GitHubContext
-from prd2pr.github.event_prds import Subject, has_trigger_label, reason_not_wanted
+from prd2pr.github.event_prds import Subject, explain_unwanted, has_trigger_label
 from prd2pr.github.messages.closed_pull_text import limit_to_queries
 from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
 from prd2pr.github.outcome import PrdOutcome
-from prd2pr.github.publish.closed_pull import next_step_after_close, publish_closed, publish_halted
+from prd2pr.github.publish.closed_pull import publish_closed, publish_halted, suggest_step_after_close
 from prd2pr.github.server_commands import Trigger
-from prd2pr.github.unhandled_commands import answer_query, last_refusal_reason, reply_to_trigger
+from prd2pr.github.unhandled_commands import answer_query, find_last_refusal_reason, reply_to_trigger
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.state.branch_base import is_started_after_merge
 from prd2pr.state.store import BranchState, StateStore
@@ -76,7 +76,7 @@ def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
         return None if subject.can_start else PrdOutcome("nothing-to-do", f"{subject.id} has no branch here")
     if pull is not None and not pull.merged and not pull.open:
         reason = f"#{pull.number} was closed; nothing is done until it is reopened"
-        return PrdOutcome("waiting", reason, next_step_after_close(context, subject, pull, head))
+        return PrdOutcome("waiting", reason, suggest_step_after_close(context, subject, pull, head))
     if pull is not None and pull.merged:
         stop = check_merged(found, pull)
         if stop is not None or head is None:
@@ -96,12 +96,12 @@ def check_merged(found: RemotePrd, pull: Pull) -> PrdOutcome | None:
     if head is not None and is_started_after_merge(context.git, head, context.base_commit, pull):
         return None
     if not subject.can_start or subject.prd is None:
-        return PrdOutcome("done", f"#{pull.number} is merged", next_step_after_close(context, subject, pull, head))
+        return PrdOutcome("done", f"#{pull.number} is merged", suggest_step_after_close(context, subject, pull, head))
     if head is None:
         return None
     planned = found.state_at(head).prd
     if planned is not None and planned.blob == subject.prd.blob:
-        return PrdOutcome("done", f"#{pull.number} is merged", next_step_after_close(context, subject, pull, head))
+        return PrdOutcome("done", f"#{pull.number} is merged", suggest_step_after_close(context, subject, pull, head))
     reason = f"{subject.prd.path} has changed since #{pull.number} was merged, but its branch still exists"
     return PrdOutcome(
         "refused", reason, f"delete the branch {found.branch}, then start the workflow again for {subject.id}"
@@ -159,7 +159,7 @@ def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
     An issue that `/epic` started never had the label.
     """
     context, issue = found.context, found.issue
-    reason = reason_not_wanted(context, issue) if issue is not None else ""
+    reason = explain_unwanted(context, issue) if issue is not None else ""
     label = context.config.labels.trigger
     if issue is None or not reason or (issue.open and context.hub.last_labelling(issue.number, label) is None):
         return None
@@ -202,7 +202,7 @@ def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOu
             return limit_to_queries(answer_query(found.context, reader, request), stop.next)
         return NotNow(request.command.shown, stop.reason, NextStep(stop.next))
 
-    refused = last_refusal_reason(reply_to_trigger(found.context, trigger, status, build_reply, pull=found.pull))
+    refused = find_last_refusal_reason(reply_to_trigger(found.context, trigger, status, build_reply, pull=found.pull))
     return replace(stop, status="refused", reason=refused) if refused else stop
 
 

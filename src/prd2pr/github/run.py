@@ -43,7 +43,7 @@ from prd2pr.github.prd_run import run_prd_on_github
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import reply_to_trigger
 from prd2pr.github.wave import Wave
-from prd2pr.prd.issue_ids import issue_prd_id
+from prd2pr.prd.issue_ids import make_issue_prd_id
 from prd2pr.views.models import NextStep
 
 
@@ -123,7 +123,7 @@ def refuse_event(context: GitHubContext, event: Event) -> PrdOutcome | None:
 
 
 def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) -> PrdOutcome:
-    trigger = trigger_for(event, subject)
+    trigger = describe_trigger(event, subject)
     if isinstance(subject, NoPrd):
         return PrdOutcome("nothing-to-do", f"{subject.path} is not a PRD: {subject.reason}")
     if isinstance(subject, UnreadablePrd):
@@ -142,7 +142,7 @@ def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) 
     )
 
 
-def trigger_for(event: Event, subject: EventSubject) -> Trigger:
+def describe_trigger(event: Event, subject: EventSubject) -> Trigger:
     """Return the trigger with the server commands for this PRD only."""
     if isinstance(event, ServerDispatched) and isinstance(subject, Subject):
         orders = tuple(each for each in event.orders if each.prd == subject.id)
@@ -172,7 +172,7 @@ def report_unreadable_prd(context: GitHubContext, subject: UnreadablePrd) -> Prd
     """The job's annotation reports a file; a comment reports an issue."""
     if subject.issue is not None:
         failed = ProblemReply.of("this run", subject.problem)
-        post_problem(context.hub, subject.issue, issue_prd_id(subject.issue), failed, f"/{failed.digest}")
+        post_problem(context.hub, subject.issue, make_issue_prd_id(subject.issue), failed, f"/{failed.digest}")
     return PrdOutcome(
         "refused", f"{subject.path}: {subject.problem.what}", subject.problem.remedy, where=subject.problem.where
     )

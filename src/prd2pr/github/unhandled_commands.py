@@ -10,7 +10,7 @@ from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.github.command_queue import CommandQueue
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.context import GitHubContext
-from prd2pr.github.messages.replies import CommandReply, ProblemReply, refusal_reason
+from prd2pr.github.messages.replies import CommandReply, ProblemReply, format_refusal_reason
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.setup.onboarding import execute_on_github
 from prd2pr.state.cursors import advance_cursor
@@ -50,6 +50,6 @@ def answer_query(context: GitHubContext, session: Session, request: CommandReque
     return reply
 
 
-def last_refusal_reason(replies: list[CommandReply]) -> str:
+def find_last_refusal_reason(replies: list[CommandReply]) -> str:
     """Return why the last command was refused; empty if all were executed."""
-    return next(filter(None, map(refusal_reason, reversed(replies))), "")
+    return next(filter(None, map(format_refusal_reason, reversed(replies))), "")

@@ -66,7 +66,7 @@ def parse_story_job(prd: str, story: str, share: str) -> StoryJobInput:
 def parse_share(text: str) -> Share:
     read = parse_json_or_none(text) if len(text) <= MAX_SHARE_LENGTH else None
     if not isinstance(read, dict) or set(read) - {"usd", "tokens"} or not all(map(is_amount, read.values())):
-        raise invalid_wave_input("this job's share of the budget", "share")
+        raise make_invalid_wave_input_error("this job's share of the budget", "share")
     tokens = read.get("tokens")
     return Share(read.get("usd"), None if tokens is None else int(tokens))
 
@@ -79,7 +79,7 @@ def parse_wave(prd: str, text: str) -> Wave:
     """Parse what the integrating job receives. The shares do not matter any more."""
     rows = parse_json_or_none(text)
     if not isinstance(rows, list) or len(rows) > MAX_JOBS or not all(map(is_wave_row, rows)):
-        raise invalid_wave_input("the list of stories", "wave")
+        raise make_invalid_wave_input_error("the list of stories", "wave")
     return Wave(check_id(prd, "PRD id"), {check_id(row["story"], "story id"): row["at"] for row in rows})
 
 
@@ -96,7 +96,7 @@ def parse_json_or_none(text: str) -> object:
         return None
 
 
-def invalid_wave_input(what: str, where: str) -> InputInvalid:
+def make_invalid_wave_input_error(what: str, where: str) -> InputInvalid:
     return InputInvalid(
         f"{what} is not valid",
         where=where,
@@ -109,12 +109,14 @@ def invalid_wave_input(what: str, where: str) -> InputInvalid:
 
 def split_budget(limits: UsageLimits, spent_run: Spend, spent_prd: Spend, jobs: int) -> Share:
     """Split what is left of the run's and the PRD's limits equally. Unknown costs leave nothing."""
-    usd = remaining_amount((limits.usd_per_run, spent_run.usd), (limits.usd_per_prd, spent_prd.usd))
-    tokens = remaining_amount((limits.tokens_per_run, spent_run.tokens), (limits.tokens_per_prd, spent_prd.tokens))
+    usd = compute_remaining_amount((limits.usd_per_run, spent_run.usd), (limits.usd_per_prd, spent_prd.usd))
+    tokens = compute_remaining_amount(
+        (limits.tokens_per_run, spent_run.tokens), (limits.tokens_per_prd, spent_prd.tokens)
+    )
     return Share(None if usd is None else usd / jobs, None if tokens is None else int(tokens / jobs))
 
 
-def remaining_amount(*pairs: tuple[float | None, float | None]) -> float | None:
+def compute_remaining_amount(*pairs: tuple[float | None, float | None]) -> float | None:
     left = [max(0.0, limit - used) if used is not None else 0.0 for limit, used in pairs if limit is not None]
     return min(left, default=None)
 
@@ -137,7 +139,7 @@ def is_record_of_run(record: str, run_number: str) -> bool:
     return bool(run_number) and record.endswith(f"-{run_number}")
 
 
-def latest_spend_by_run(records: Iterable[tuple[str, Spend]]) -> dict[str, Spend]:
+def find_latest_spend_by_run(records: Iterable[tuple[str, Spend]]) -> dict[str, Spend]:
     """Return the highest spend per run: a record only grows, and a branch may hold an earlier copy."""
     found: dict[str, Spend] = {}
     for name, spend in records:

@@ -53,12 +53,12 @@ from prd2pr.livingdocs.readers.settings import is_settings_file, read_project_se
 from prd2pr.livingdocs.readers.source_file import SourceFile, source_file_from_json, source_file_to_json
 from prd2pr.livingdocs.repository import Repository
 from prd2pr.livingdocs.state import StateReader
-from prd2pr.livingdocs.text import first_sentences
+from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.store import BranchState
 from prd2pr.templating import Filters, get_environment
 from prd2pr.views.stories.trace import list_uncovered_requirements
-from prd2pr.views.untrusted_text import code_span, escape_line, escape_prose
+from prd2pr.views.untrusted_text import escape_line, escape_prose, format_code_span
 
 LARGEST_SOURCE = 500_000  # bytes; what is larger was made by a machine
 MAX_SOURCES = 20_000
@@ -136,10 +136,10 @@ def quote_path(path: str) -> str:
 FILTERS: Filters = {
     "prose": escape_prose,
     "neutral": escape_line,
-    "code": code_span,
+    "code": format_code_span,
     "count": count,
     "url": quote_path,
-    "sentences": first_sentences,
+    "sentences": extract_first_sentences,
     "uncovered": list_uncovered_requirements,
 }
 

@@ -10,7 +10,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])")
 LONGEST = 320
 
 
-def first_sentences(text: str, longest: int = LONGEST) -> str:
+def extract_first_sentences(text: str, longest: int = LONGEST) -> str:
     """Return as many whole sentences as fit, at least part of the first."""
     sentences = _SENTENCE_END.split(clean_line(text))
     shown = sentences[0]

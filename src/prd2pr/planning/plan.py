@@ -319,7 +319,7 @@ def _build_epics(prd: Prd, draft: PlanDraft, ids: dict[str, str]) -> tuple[Epic,
             id=ids[epic.key],
             title=epic.title,
             description=epic.description,
-            requirements=canonical_requirement_ids(prd, epic.requirements),
+            requirements=normalize_requirement_ids(prd, epic.requirements),
         )
         for epic in draft.epics
     )
@@ -341,7 +341,7 @@ def build_story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[st
         depends_on=tuple(dict.fromkeys(ids[key] for key in draft.depends_on)),
         estimate_minutes=draft.estimate_minutes,
         complexity=draft.complexity,
-        requirements=canonical_requirement_ids(prd, _claimed_requirements(draft)),
+        requirements=normalize_requirement_ids(prd, _claimed_requirements(draft)),
         module=draft.module,
         interface=draft.interface,
         test_paths=draft.test_paths,
@@ -351,7 +351,7 @@ def build_story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[st
     )
 
 
-def canonical_requirement_ids(prd: Prd, names: Iterable[str]) -> tuple[str, ...]:
+def normalize_requirement_ids(prd: Prd, names: Iterable[str]) -> tuple[str, ...]:
     """Return the ids as the PRD spells them, each once."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     return tuple(dict.fromkeys(known[get_requirement_key(name)] for name in names))

@@ -22,9 +22,9 @@ from prd2pr.planning.plan import (
     StoryDraft,
     backlog_to_draft,
     build_story,
-    canonical_requirement_ids,
     check_plan,
     is_uncovered_question,
+    normalize_requirement_ids,
 )
 from prd2pr.prd.diff import RequirementChange, diff_requirements
 from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
@@ -253,7 +253,7 @@ def build_epics_after_replan(
 
     def with_requirements(epic: Epic) -> Epic:
         names = (*(name for name in epic.requirements if get_requirement_key(name) in known), *served.get(epic.id, ()))
-        return epic.model_copy(update={"requirements": canonical_requirement_ids(prd, names)})
+        return epic.model_copy(update={"requirements": normalize_requirement_ids(prd, names)})
 
     return tuple(with_requirements(epic) for epic in (*backlog.epics, *fresh))
 
@@ -323,7 +323,7 @@ def drop_dependencies(story: Story, names: set[str]) -> Story:
     return story.model_copy(update={"depends_on": tuple(name for name in story.depends_on if name not in names)})
 
 
-def status_after_replan(status: Status, backlog: Backlog, *, at: str) -> Status:
+def compute_status_after_replan(status: Status, backlog: Backlog, *, at: str) -> Status:
     """Return the project status after replanning: stories may be open again, or none may be left."""
     if any(story.status not in SETTLED for story in backlog.stories):
         return record_event(status, "the PRD changed", at=at)

@@ -56,13 +56,13 @@ def find_broken_story(stories: Iterable[tuple[Story, Cycle]], results: Iterable[
 # --- the bug story ----------------------------------------------------------------------------------------------------
 
 
-def regression_done_criterion(story: str) -> str:
+def make_regression_criterion(story: str) -> str:
     """Return the done criterion that identifies the bug story for a broken story."""
     return f"{story} holds again"
 
 
 def is_fix_for(story: Story, broken: str) -> bool:
-    return story.kind == "bug" and regression_done_criterion(broken) in story.done_criteria
+    return story.kind == "bug" and make_regression_criterion(broken) in story.done_criteria
 
 
 def list_fix_stories(backlog: Backlog, broken: str) -> tuple[Story, ...]:
@@ -75,7 +75,7 @@ def build_fix_story(found: Regression, name: str, since: str) -> Story:
     return Story(
         id=name,
         epic=story.epic,
-        title=clip(f"{regression_done_criterion(story.id)}: {clean_line(story.title)}", 100),
+        title=clip(f"{make_regression_criterion(story.id)}: {clean_line(story.title)}", 100),
         description=f"{found.sentence()}{f', since {since}' if since else ''}.",
         kind="bug",
         criteria=tuple(
@@ -90,7 +90,7 @@ def build_fix_story(found: Regression, name: str, since: str) -> Story:
         module=story.module,
         interface=story.interface,
         source_paths=story.source_paths,
-        done_criteria=(regression_done_criterion(story.id),),
+        done_criteria=(make_regression_criterion(story.id),),
     )
 
 

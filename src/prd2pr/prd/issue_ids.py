@@ -9,14 +9,14 @@ DIRECTORY = "prds"
 _ID = re.compile(rf"{PREFIX}([1-9][0-9]{{0,9}})")
 
 
-def issue_prd_id(number: int) -> str:
+def make_issue_prd_id(number: int) -> str:
     return f"{PREFIX}{number}"
 
 
-def issue_number(prd_id: str) -> int | None:
+def parse_issue_number(prd_id: str) -> int | None:
     match = _ID.fullmatch(prd_id)
     return int(match[1]) if match else None
 
 
-def issue_prd_path(number: int) -> str:
-    return f"{DIRECTORY}/{issue_prd_id(number)}.md"
+def make_issue_prd_path(number: int) -> str:
+    return f"{DIRECTORY}/{make_issue_prd_id(number)}.md"

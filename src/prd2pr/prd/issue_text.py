@@ -6,7 +6,7 @@ import json
 import re
 
 from prd2pr.errors import InputInvalid
-from prd2pr.prd.issue_ids import issue_prd_id, issue_prd_path
+from prd2pr.prd.issue_ids import make_issue_prd_id, make_issue_prd_path
 from prd2pr.prd.sanitize_markdown import remove_invisible_characters, sanitize_markdown
 
 _LINE_MENTION = re.compile(r"\blines? \d+(?: and \d+)?")
@@ -21,13 +21,13 @@ def build_issue_prd(number: int, title: str, body: str) -> str:
 
 
 def _build_front_matter(number: int, title: str) -> str:
-    plain = " ".join(remove_invisible_characters(title).split()) or issue_prd_id(number)
-    return f"---\nid: {issue_prd_id(number)}\ntitle: {json.dumps(plain)}\n---\n\n# {plain}\n\n"
+    plain = " ".join(remove_invisible_characters(title).split()) or make_issue_prd_id(number)
+    return f"---\nid: {make_issue_prd_id(number)}\ntitle: {json.dumps(plain)}\n---\n\n# {plain}\n\n"
 
 
 def map_problem_to_issue(problem: InputInvalid, number: int, body: str) -> InputInvalid:
     """Convert an error about the PRD file to the lines of the issue, since its author does not have that file."""
-    path, text, body = issue_prd_path(number), "the issue's text", sanitize_markdown(body)
+    path, text, body = make_issue_prd_path(number), "the issue's text", sanitize_markdown(body)
     added = _build_front_matter(number, "").count("\n") - body[: len(body) - len(body.lstrip())].count("\n")
 
     def shift_lines(words: str) -> str:

@@ -8,7 +8,7 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import Cycle, Phase, Step
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.workflow.human_commits import joined_story, read_commit_step, walk_first_parents
+from prd2pr.workflow.human_commits import find_joined_story, read_commit_step, walk_first_parents
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def plan_undo(store: StateStore, head: str, story: str) -> UndoPlan | CannotUndo
     drafts: set[str] = set()
     for commit in walk_first_parents(git, head):
         step = read_commit_step(commit)
-        if joined_story(commit) == story:
+        if find_joined_story(commit) == story:
             return CannotUndo(f"{story} was built on its own branch; only steps after its join can be undone")
         if step is None:
             continue

@@ -18,7 +18,7 @@ from prd2pr.state.story_records import ProofReader, read_cycles, read_runs
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.pull_request.models import SpendLimits
 from prd2pr.views.stories.facts import PrdFacts, ProofSummary, StepKey
-from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records
 
@@ -101,4 +101,4 @@ class BoardReader:
 
     def _circuits(self, state: BranchState) -> Circuits:
         journal = Journal(self.git.private, state.store.prd_id)
-        return current_circuits(state, journal.entries_since(state.commit) if self.local else ())
+        return read_current_circuits(state, journal.entries_since(state.commit) if self.local else ())

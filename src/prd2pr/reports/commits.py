@@ -13,7 +13,7 @@ from prd2pr.domain.records import Phase
 from prd2pr.state.cache import Cache, find_cache_directory
 from prd2pr.state.commit_message import StepRef, read_step
 from prd2pr.state.git import CommitInfo, Git
-from prd2pr.workflow.human_commits import joined_story
+from prd2pr.workflow.human_commits import find_joined_story
 from prd2pr.workflow.merges import is_exact_join, list_branch_commits
 
 FORM = 2
@@ -63,7 +63,7 @@ def _continues(git: Git, last: str, head: str) -> bool:
 
 def _build_branch_commit(git: Git, commit: CommitInfo) -> BranchCommit:
     subject, step = " ".join(commit.subject.split()), read_step(commit.trailers)
-    joining = joined_story(commit) if step is None else ""
+    joining = find_joined_story(commit) if step is None else ""
     exact = (EXACT if is_exact_join(git, commit) else INEXACT) if joining else ""
     return BranchCommit(commit.sha, commit.at, subject, len(commit.parents) == 1, step, exact)
 

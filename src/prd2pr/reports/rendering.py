@@ -13,7 +13,7 @@ from prd2pr.domain.wording import capitalize_first, count, format_time, split_co
 from prd2pr.templating import Filters, get_environment
 from prd2pr.views.models import BOARD_PHASES
 from prd2pr.views.pull_request.models import PullRequestView
-from prd2pr.views.untrusted_text import BODY_LIMIT, code_span, escape_line, escape_prose, fit_to_limit
+from prd2pr.views.untrusted_text import BODY_LIMIT, escape_line, escape_prose, fit_to_limit, format_code_span
 
 # The parts to leave out, in this order, if a body is too long; those that can be read elsewhere come first. After
 # these, the board is shortened. The outcome, the next command and commits without proof are never left out.
@@ -34,7 +34,7 @@ OPTIONAL_PARTS = {
 BODY_FILTERS: Filters = {
     "prose": escape_prose,
     "neutral": escape_line,
-    "code": code_span,
+    "code": format_code_span,
     "count": count,
     "first_capital": capitalize_first,
     "left_out_name": OPTIONAL_PARTS.__getitem__,

@@ -19,7 +19,7 @@ from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
 from prd2pr.views.stories.facts import ACCOUNTED_PROGRESS, CommitFacts, PrdFacts, StepKey
-from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, step_cost
+from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, compute_step_cost
 
 BATCH_SIZE = 100  # stories whose records are in memory at a time
 NO_ACCOUNT = "-"  # a story that has to be read in full
@@ -97,7 +97,7 @@ def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
         gates=sum(step.phase in GATED and facts.is_proved(story.id, step) for step in steps),
         files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),
         last_run=facts.last_run_at(story.id),
-        costs=tuple(map(step_cost, steps)),
+        costs=tuple(map(compute_step_cost, steps)),
     )
 
 

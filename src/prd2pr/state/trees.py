@@ -150,7 +150,7 @@ def check_path(path: str) -> str:
 
 
 @contextmanager
-def temporary_index() -> Iterator[dict[str, str]]:
+def open_temporary_index() -> Iterator[dict[str, str]]:
     """Ctrl-C at any point leaves nothing behind: the name has an owner before the directory exists."""
     index = Path(tempfile.gettempdir(), f"prd2pr-index-{os.urandom(8).hex()}", "index")
     try:
@@ -173,7 +173,7 @@ def remove_index(index: Path) -> None:
 
 def edit_by_index(plain: GitRunner, tree: str, refs: Mapping[str, BlobRef | None]) -> str:
     """Edit a tree with a git index. Slower, but git checks every name."""
-    with temporary_index() as env:
+    with open_temporary_index() as env:
         plain.out("read-tree", tree, env=env)
         update_index(plain, env, refs, len(tree))
         return plain.out("write-tree", env=env).text
@@ -235,7 +235,7 @@ def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[s
         raise FileExistsError(f"{directory} is not empty: an export must be fresh")
     for path in overlay:
         check_path(path)
-    with temporary_index() as index:
+    with open_temporary_index() as index:
         env = {**index, **build_work_tree_environment(directory)}
         if not overlay:
             plain.out("read-tree", "--reset", "-u", tree, env=env)
@@ -256,7 +256,7 @@ def list_changed_files(plain: GitRunner, directory: Path, base_tree: str, *, pas
 
     `pass_over`: embedded repositories and submodules stay as in the base; otherwise they are refused.
     """
-    with temporary_index() as index:
+    with open_temporary_index() as index:
         env = {**index, **build_work_tree_environment(directory)}
         plain.out("read-tree", base_tree, env=env)
         found = list_files(plain, env)

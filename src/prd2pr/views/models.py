@@ -36,7 +36,7 @@ class View(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-def html_anchor(*parts: object) -> str:
+def make_html_anchor(*parts: object) -> str:
     """Return an HTML id; names with special characters get a digest, so that ids stay unique."""
     name = "-".join(str(part) for part in parts)
     tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
@@ -53,7 +53,7 @@ class Column(StrEnum):
     BLOCKED = "BLOCKED"
 
 
-def task_key(repo: str, story: str) -> str:
+def make_task_key(repo: str, story: str) -> str:
     """Return `owner/repo:story-id`, unique over all repositories."""
     return f"{repo}:{story}"
 
@@ -226,12 +226,12 @@ class StoryCard(View):
     @computed_field(description="owner/repo:story, unique across repositories.")  # type: ignore[prop-decorator]
     @property
     def key(self) -> str:
-        return task_key(self.repo, self.id)
+        return make_task_key(self.repo, self.id)
 
     @property
     def anchor(self) -> str:
         """Return the HTML id of its evidence."""
-        return html_anchor("story", self.id)
+        return make_html_anchor("story", self.id)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 A PRD, a model or a test can write mentions, issue references, links, images, HTML, table cells and markers that look
 like ours. GitHub would notify people, close issues and load images, and a later run could mistake the text for its own
-comment. `escape_prose`, `code_span` and `code_block` keep the words and remove the effect. `fit_to_limit` keeps a body
-under GitHub's limit by leaving out whole sections, in a given order.
+comment. `escape_prose`, `format_code_span` and `format_code_block` keep the words and remove the effect. `fit_to_limit`
+keeps a body under GitHub's limit by leaving out whole sections, in a given order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _split_long_words(text: str) -> list[str]:
     return re.findall(rf"\S{{{MAX_WORD}}}|.+?(?=\S{{{MAX_WORD}}}|$)", text) or [""]
 
 
-def code_span(text: str) -> str:
+def format_code_span(text: str) -> str:
     """Format a code span that is safe in a table cell; text that could end the span is written as HTML."""
     shown = escape_invisible(text).strip()
     if not shown:
@@ -65,7 +65,7 @@ def code_span(text: str) -> str:
     return f"`{shown}`"
 
 
-def code_block(text: str, language: str = "") -> str:
+def format_code_block(text: str, language: str = "") -> str:
     """Format program output as a `<pre>` block; a Markdown fence would expose our own markers inside the text."""
     lines = "\n".join(escape_invisible(line).rstrip() for line in text.splitlines()).strip("\n")
     attribute = f' lang="{language}"' if language else ""
@@ -79,7 +79,7 @@ def escape_prose(text: str) -> str:
     for before, part in zip((None, *parts), parts, strict=False):
         # Two backticks with nothing in between vanish: the words around them must not be joined.
         apart = INVISIBLE_BREAK if before is not None and not before.code and not part.code else ""
-        escaped += code_span(part.text) if part.code else f"{apart}{_escape_with_spaces(part.text)}"
+        escaped += format_code_span(part.text) if part.code else f"{apart}{_escape_with_spaces(part.text)}"
     return escaped
 
 

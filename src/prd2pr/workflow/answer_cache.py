@@ -42,7 +42,7 @@ class AnswerCache:
         return f"answer@{self.prd}@{key}"
 
 
-def question_key(role: Role[Output], task: RoleTask, role_model: RoleModel) -> str:
+def make_question_key(role: Role[Output], task: RoleTask, role_model: RoleModel) -> str:
     """Return a file name: readable at first, then digests of the model and of the whole request."""
     digest = request_digest(build_first_request(role, task, None)).partition(":")[2]
     model_digest = hashlib.sha256(role_model.model.name.encode()).hexdigest()[:8]

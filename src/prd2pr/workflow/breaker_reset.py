@@ -6,7 +6,7 @@ from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.planning.decisions import Objection
 from prd2pr.state.store import BranchState
-from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.run_end import commit_spending_notes
 from prd2pr.workflow.session import Session
@@ -28,7 +28,7 @@ def reset_breakers(session: Session, circuit: str) -> AppliedDecision | CommandR
         head = session.git.branch_head(session.target.branch) or session.target.base_commit
         state = session.store.load(head)
         if not state.planned:
-            tripped = current_circuits(state, session.services.journal.entries_since(head)).circuits
+            tripped = read_current_circuits(state, session.services.journal.entries_since(head)).circuits
             session.services.journal.forget("trouble")
             return None if tripped else Objection("no circuit breaker is open")
         by, at = session.git.user_name(), session.clock.now()

@@ -36,7 +36,7 @@ HUMAN = "human"  # a person who stops is not a failing machine
 FUSED = "fused"
 
 
-def current_circuits(state: BranchState, entries: tuple[JournalEntry, ...]) -> Circuits:
+def read_current_circuits(state: BranchState, entries: tuple[JournalEntry, ...]) -> Circuits:
     """Return the breakers, including failures since the last commit."""
     return apply_circuit_events(state.circuits, list_failures(entries))
 
@@ -47,23 +47,23 @@ def find_tripped_breaker(session: Session, state: BranchState, phase: Phase, com
         session.shared.refresh()
         known = session.shared.circuits
     else:
-        known = current_circuits(state, session.services.journal.entries_since(state.commit))
+        known = read_current_circuits(state, session.services.journal.entries_since(state.commit))
     return breaker_text.find_circuit_stop(
-        known, phase.value, first_worker(session, phase), session.clock.now(), command
+        known, phase.value, find_first_worker(session, phase), session.clock.now(), command
     )
 
 
 def list_tripped_breakers(session: Session, state: BranchState) -> tuple[str, ...]:
     """Return a sentence for each breaker that is not closed."""
     return breaker_text.describe_open_circuits(
-        current_circuits(state, session.services.journal.entries_since(state.commit)), session.clock.now()
+        read_current_circuits(state, session.services.journal.entries_since(state.commit)), session.clock.now()
     )
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
-def first_worker(session: Session, phase: Phase) -> str:
+def find_first_worker(session: Session, phase: Phase) -> str:
     """Return the model that the phase calls first; empty if it calls none."""
     fused = session.config.strategy == FUSED
     for role in ROLES.values():

@@ -72,7 +72,7 @@ def find_last_step(git: Git, head: str) -> LastStep:
                 undone = None
             elif step is None:
                 commits.append(commit)
-        elif joined_story(commit):
+        elif find_joined_story(commit):
             return _make_last_step(git, git.code_tree(commit.sha), commits, drafts)  # each side has its own last step
         elif step is None:
             commits.append(commit)
@@ -123,7 +123,7 @@ def read_commit_step(commit: CommitInfo) -> StepRef | None:
     return read_step(commit.trailers) if len(commit.parents) == 1 else None
 
 
-def joined_story(commit: CommitInfo) -> str:
+def find_joined_story(commit: CommitInfo) -> str:
     """Return the story whose branch a commit claims to join with the PRD's; empty if it claims none."""
     join = read_join(commit.trailers) if len(commit.parents) == 2 else None
     return join.story if join else ""

@@ -207,17 +207,19 @@ def is_exact_join(git: Git, commit: CommitInfo) -> bool:
     return join is not None and not find_join_error(git, commit, join)
 
 
-def whole_suite_request(git: Git, commit: str) -> RunRequest:
+def make_whole_suite_request(git: Git, commit: str) -> RunRequest:
     return RunRequest(code_tree=git.code_tree(commit))
 
 
 def find_join_failures(git: Git, runner: TestRunner, join: Join, commit: str) -> tuple[str, ...]:
     """Return why the suite does not hold on the join; empty if everything that passed on a side still passes."""
-    ours, theirs, merged = (runner.run(whole_suite_request(git, commit)) for commit in (join.ours, join.theirs, commit))
+    ours, theirs, merged = (
+        runner.run(make_whole_suite_request(git, commit)) for commit in (join.ours, join.theirs, commit)
+    )
     broken = find_merge_breakage((ours, theirs), merged)
     if broken or not (find_vanished_passes(ours, merged) or find_vanished_passes(theirs, merged)):
         return broken
-    fork_run = runner.run(whole_suite_request(git, join.left))
+    fork_run = runner.run(make_whole_suite_request(git, join.left))
     return find_tests_lost_by_join(fork_run, ours, theirs, merged)
 
 

@@ -81,14 +81,14 @@ def find_trunk_decision(sides: JoinSides) -> str:
         return f"{name} was {before.status} before it started"
     if here.status != before.status:
         return f"{name} is now {here.status} on the PRD's branch"
-    if planned_content(here) != planned_content(there):
+    if find_planned_content(here) != find_planned_content(there):
         return f"the plan of {name} has changed since"
     if ours.cycle != left.cycle:
         return f"a decision about {name} was made on the PRD's branch since"
     return ""
 
 
-def planned_content(story: Story) -> Story:
+def find_planned_content(story: Story) -> Story:
     """Return the story without progress, priority, estimates and tracking."""
     return story.model_copy(update={"status": "backlog", "priority": 3, "estimate_minutes": 0, "guessed_minutes": None,
                                     "issue": None, "epic": ""})  # fmt: skip

@@ -49,7 +49,7 @@ def find_regression(session: Session, position: Position) -> Regression | None:
     stories = [story for story in list_finished_stories(state.backlog) if not is_accepted_regression(state, story)]
     if not stories:
         return None
-    results = known_results(session, state, position.code_tree)
+    results = list_known_results(session, state, position.code_tree)
     if results is not None:
         return find_broken_story(pair_with_cycles(state, stories), results)
     session.progress.say("working", phase="look", what="running the tests of finished stories", attempt=1)
@@ -66,7 +66,7 @@ def pair_with_cycles(state: BranchState, stories: tuple[Story, ...] | list[Story
     return [(story, cycle) for story in stories if (cycle := state.cycle(story.id)) is not None]
 
 
-def known_results(session: Session, state: BranchState, tree: str) -> tuple[TestResult, ...] | None:
+def list_known_results(session: Session, state: BranchState, tree: str) -> tuple[TestResult, ...] | None:
     """Return what did not pass in the last gate's run of the whole suite; None if the code has changed since."""
     proof = find_last_proof(session, state)
     run = proof.evidence.head_run if proof and proof.evidence.head_tree == tree else None

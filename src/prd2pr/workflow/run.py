@@ -114,7 +114,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
         steps = races = 0
         while max_steps is None or steps < max_steps:
             refuse_hand_edits(session)
-            before = current_head(session)
+            before = get_current_head(session)
             session = reload_changed_prd(session, session.store.load(before))
             try:
                 result = run_step(session)
@@ -122,18 +122,18 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
                 races += 1
                 refuse_lost_steps(session, session.log.branch_writes.last)
                 session.services.journal.move_entries(
-                    before, current_head(session)
+                    before, get_current_head(session)
                 )  # what was spent counts, wherever the branch is now
-                if is_another_run_working(session, before, current_head(session)):
+                if is_another_run_working(session, before, get_current_head(session)):
                     return make_outcome(session, steps, NoAction("nothing", "another run is working on it"))
                 if races >= MAX_RACES:
                     raise
                 refuse_hand_edits(session, moved=True)
                 session.progress.say("note", text="the branch moved; reloading it")
-                if is_carried_out_elsewhere(session, current_head(session)):
+                if is_carried_out_elsewhere(session, get_current_head(session)):
                     return make_outcome(session, steps, NoAction("nothing", "another run has already done it"))
-                session, was = reload_changed_prd(session, session.store.load(current_head(session))), session
-                if is_planned_elsewhere(session, was, before, current_head(session)):
+                session, was = reload_changed_prd(session, session.store.load(get_current_head(session))), session
+                if is_planned_elsewhere(session, was, before, get_current_head(session)):
                     session.progress.say("note", text="another run has already planned the changed PRD")
                     break
                 continue
@@ -154,7 +154,7 @@ def release_runner(session: Session) -> Iterator[None]:
 
 
 def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
-    return RunOutcome(current_head(session), steps, stop, session)
+    return RunOutcome(get_current_head(session), steps, stop, session)
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:
@@ -170,7 +170,7 @@ def refuse_lost_steps(session: Session, last: str) -> None:
 
 def move_journal_to_head(session: Session) -> None:
     """Keep journal entries when people committed on top: what was spent and refused still counts."""
-    git, head = session.git, current_head(session)
+    git, head = session.git, get_current_head(session)
     for old in {entry.head for entry in session.services.journal.entries()} - {head}:
         is_ancestor = git.has_commit(old) and git.is_ancestor(old, head)
         if is_ancestor and not any(read_commit_step(commit) for commit in git.log(f"{old}..{head}")):
@@ -189,13 +189,13 @@ def refuse_checked_out(session: Session) -> None:
 
 def find_branch_to_switch_to(session: Session) -> str:
     """Return the branch that the PRD started from, or `--detach`."""
-    state = session.store.load(current_head(session))
+    state = session.store.load(get_current_head(session))
     base = state.project.base_branch if state.planned else session.target.base_branch
     return base if base and base != session.target.branch else "--detach"
 
 
 def report_resumed(session: Session) -> None:
-    state = session.store.load(current_head(session))
+    state = session.store.load(get_current_head(session))
     state.check()
     if not state.planned:
         return
@@ -204,7 +204,7 @@ def report_resumed(session: Session) -> None:
     session.progress.say("resumed", text=f"{session.target.branch}: {done} of {len(stories)} stories integrated")
 
 
-def current_head(session: Session) -> str:
+def get_current_head(session: Session) -> str:
     return session.git.branch_head(session.target.branch) or session.target.base_commit
 
 
@@ -233,7 +233,7 @@ def run_step(session: Session) -> str | NoAction:
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:
     """Return the state to work from, the new head if a plan was just committed, or the NoAction it waits for."""
-    head = current_head(session)
+    head = get_current_head(session)
     state = session.store.load(head)
     plan_result = plan_if_needed(session, head, state)
     if plan_result is not None:
@@ -390,4 +390,4 @@ def sum_prd_seconds(state: BranchState) -> float:
 
 def describe_stop(session: Session) -> NoAction:
     """Return why the loop ended at the step limit."""
-    return stop_after_step_limit(load_ordered_situation(session, session.store.load(current_head(session))))
+    return stop_after_step_limit(load_ordered_situation(session, session.store.load(get_current_head(session))))

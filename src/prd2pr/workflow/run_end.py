@@ -15,7 +15,7 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import (
     ABOUT_A_STORY,
     JournalEntry,
-    entry_subject,
+    get_entry_subject,
     list_failures,
     list_unrecorded,
     sum_spend,
@@ -58,7 +58,7 @@ def commit_spending_notes(session: Session, state: BranchState, out_of_budget: b
     if not state.planned or not (has_entries or (out_of_budget and has_started(state, session.target.story))):
         return
     session.log.branch_writes.pending = None  # these notes execute no comment
-    names = dict.fromkeys((*map(entry_subject, entries), session.target.story if out_of_budget else ""))
+    names = dict.fromkeys((*map(get_entry_subject, entries), session.target.story if out_of_budget else ""))
     started = [name for name in names if has_started(state, name)]
     for name in started or [""]:
         head = session.git.branch_head(session.target.branch)

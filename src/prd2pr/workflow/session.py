@@ -186,10 +186,10 @@ class Session:
     def work_directory(self) -> Path:
         """The private directory in which worktrees are created."""
         if self.target.prd_branch:
-            return stories_directory(self.git, self.prd.id) / "work" / self.target.story
+            return get_stories_directory(self.git, self.prd.id) / "work" / self.target.story
         return self.git.private / "work" / self.prd.id
 
 
-def stories_directory(git: Git, prd: str) -> Path:
+def get_stories_directory(git: Git, prd: str) -> Path:
     """The private directory for stories that run in parallel."""
     return git.private / "stories" / prd

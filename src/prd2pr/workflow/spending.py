@@ -15,13 +15,13 @@ from prd2pr.workflow.session import Session
 
 __all__ = [
     "JournalEntry",
-    "carried_entries",
-    "entry_subject",
+    "compute_inherited_spend",
+    "get_entry_subject",
     "has_refusal",
-    "inherited_spend",
+    "list_carried_entries",
     "list_failures",
+    "list_refused_entries",
     "list_unrecorded",
-    "refused_entries",
     "sum_spend",
 ]  # fmt: skip
 
@@ -38,7 +38,7 @@ class BranchSpend:
     prd_seconds: float = 0
 
 
-def current_budget(session: Session, state: BranchState, story: str = "") -> Budget:
+def compute_current_budget(session: Session, state: BranchState, story: str = "") -> Budget:
     cycles = [cycle for name in state.cycle_ids if (cycle := state.cycle(name)) is not None]
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     mine = [step for cycle in cycles if cycle.story == story for step in cycle.steps]
@@ -55,7 +55,9 @@ def current_budget(session: Session, state: BranchState, story: str = "") -> Bud
 
 def find_reached_limit(session: Session, state: BranchState, story: str) -> BudgetStop | None:
     """Return the limit that is already reached, if any."""
-    return check_budget(current_budget(session, state, story), session.clock.monotonic(), CallEstimate(model=""))
+    return check_budget(
+        compute_current_budget(session, state, story), session.clock.monotonic(), CallEstimate(model="")
+    )
 
 
 def sum_spend(entries: Iterable[JournalEntry], subject: str = "") -> Spend:
@@ -66,7 +68,7 @@ def sum_spend(entries: Iterable[JournalEntry], subject: str = "") -> Spend:
     return sum(spends, Spend())
 
 
-def entry_subject(entry: JournalEntry) -> str:
+def get_entry_subject(entry: JournalEntry) -> str:
     """Return the story that an entry is about, or the PRD for calls of the planner."""
     return str(entry.facts["story"] if entry.kind in ABOUT_A_STORY else entry.facts["key"].partition("/")[0])
 
@@ -76,7 +78,7 @@ def list_unrecorded(entries: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]
     return tuple(entry for entry in entries if not entry.facts.get("recorded"))
 
 
-def inherited_spend(entries: Iterable[JournalEntry], run: str) -> dict[str, Spend]:
+def compute_inherited_spend(entries: Iterable[JournalEntry], run: str) -> dict[str, Spend]:
     """Return by role what killed runs spent; the current run must record it."""
     return spend_by_role(entry for entry in list_unrecorded(entries) if entry.facts.get("run") != run)
 
@@ -89,19 +91,21 @@ def spend_by_role(entries: Iterable[JournalEntry]) -> dict[str, Spend]:
     return found
 
 
-def carried_entries(entries: Iterable[JournalEntry], story: str, stories: Iterable[str]) -> tuple[JournalEntry, ...]:
+def list_carried_entries(
+    entries: Iterable[JournalEntry], story: str, stories: Iterable[str]
+) -> tuple[JournalEntry, ...]:
     """Return the entries that a commit about `story` does not settle: those of other stories.
 
     The run's record includes their money, but the other stories' records do not yet. Any commit settles failures.
     """
-    candidates = [entry for entry in entries if entry.kind != "trouble" and entry_subject(entry) != story]
+    candidates = [entry for entry in entries if entry.kind != "trouble" and get_entry_subject(entry) != story]
     if not candidates:
         return ()  # the usual case: do not list the stories, of which there may be thousands
     others = {*stories}
     return tuple(
         JournalEntry(entry.kind, entry.head, {**entry.facts, "recorded": True})
         for entry in candidates
-        if entry_subject(entry) in others
+        if get_entry_subject(entry) in others
     )
 
 
@@ -113,7 +117,7 @@ def has_refusal(entries: Iterable[JournalEntry], story: str) -> bool:
     return any(entry.kind == "refused" and entry.facts["story"] == story for entry in entries)
 
 
-def refused_entries(entries: Iterable[JournalEntry], story: str, phase: Phase) -> list[JournalEntry]:
+def list_refused_entries(entries: Iterable[JournalEntry], story: str, phase: Phase) -> list[JournalEntry]:
     return [
         entry
         for entry in entries

@@ -13,7 +13,7 @@ from fakes.github import transport
 from fakes.github.jwt import new_key_pair
 from prd2pr.domain.forge import Actor
 from prd2pr.errors import BadCredentials, NotFoundThere, TokenMissing
-from prd2pr.github.client.factory import token_source
+from prd2pr.github.client.factory import make_token_source
 from prd2pr.github.client.tokens import AppKey, AppTokens, StaticToken, parse_installation_token, read_token_config
 
 KEYS = cache(new_key_pair)
@@ -106,7 +106,7 @@ def app_env(github: World, key: str | None = None) -> dict[str, str]:
 
 def test_an_app_mints_for_this_repository_only_and_acts_as_its_bot(github: World):
     minted: list[str] = []
-    source = token_source(app_env(github), REPOSITORY, on_minted=minted.append, transport=transport(github.fake))
+    source = make_token_source(app_env(github), REPOSITORY, on_minted=minted.append, transport=transport(github.fake))
     hub = github.hub(source)
     assert hub.me() == Actor("builder[bot]", github.fake.user("builder[bot]").id, bot=True)
     assert hub.default_branch() == "main"
@@ -117,20 +117,20 @@ def test_an_app_mints_for_this_repository_only_and_acts_as_its_bot(github: World
 def test_an_app_that_is_not_installed_is_reported(github: World):
     env = app_env(github)
     github.fake.state.installations.clear()
-    source = token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
     with pytest.raises(NotFoundThere):
         github.hub(source).default_branch()
 
 
 def test_an_unreadable_key_is_reported(github: World):
-    source = token_source(app_env(github, "no key"), REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(app_env(github, "no key"), REPOSITORY, on_minted=print, transport=transport(github.fake))
     with pytest.raises(BadCredentials, match="private key"):
         source.token()
 
 
 def test_another_apps_key_is_reported(github: World):
     env = app_env(github, new_key_pair()[0])
-    source = token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
     with pytest.raises(BadCredentials):
         source.token()
 

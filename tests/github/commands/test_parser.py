@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS
 from prd2pr.domain.records import CycleState, ProjectState
-from prd2pr.github.commands.help import MachineStates, help_rows, list_allowed_commands
+from prd2pr.github.commands.help import MachineStates, list_allowed_commands, list_help_rows
 from prd2pr.github.commands.parser import (
     COMMANDS,
     USE_A_NEW_COMMENT,
@@ -69,7 +69,7 @@ def test_queries_are_few_and_none_of_them_moves_a_machine():
     ],
 )
 def test_both_machines_decide_what_is_allowed(now, next_works, start_works, code_works):
-    works = {row.usage.split(" [")[0]: row.now for row in help_rows(now)}
+    works = {row.usage.split(" [")[0]: row.now for row in list_help_rows(now)}
     asked = ("/tdd next", "/tdd run", "/tdd start STORY", "/tdd code")
     assert [works[name] for name in asked] == [next_works, next_works, start_works, code_works]
     assert ("/tdd next" in list_allowed_commands(now)) is next_works and "/tdd status" not in list_allowed_commands(now)
@@ -77,7 +77,9 @@ def test_both_machines_decide_what_is_allowed(now, next_works, start_works, code
 
 
 def test_help_lists_what_is_allowed_now():
-    rows = {row.usage: row.now for row in help_rows(MachineStates(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN))}
+    rows = {
+        row.usage: row.now for row in list_help_rows(MachineStates(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN))
+    }
     assert len(rows) == len(COMMANDS)
     assert rows["/sprint pause"]
     assert not rows["/sprint start"]
@@ -86,7 +88,7 @@ def test_help_lists_what_is_allowed_now():
 
 
 def test_help_about_one_command_or_a_family():
-    one, family = (help_rows(MachineStates(ProjectState.IDLE), about) for about in ("sprint plan", "sprint"))
+    one, family = (list_help_rows(MachineStates(ProjectState.IDLE), about) for about in ("sprint plan", "sprint"))
     assert [row.usage for row in one] == ["/sprint plan [STORY…]"]
     assert len(family) == 5
 

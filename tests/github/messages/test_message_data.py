@@ -18,21 +18,21 @@ from prd2pr.domain.wording import neutralize_log_commands
 from prd2pr.error_table import ERRORS_BY_CODE
 from prd2pr.errors import SpendLimit
 from prd2pr.github.messages.checks import (
+    build_phase_check,
+    build_whole_check,
+    find_first_changed_line,
     find_test_line,
-    first_changed_line,
     list_steps_to_check,
-    phase_check,
     place_findings,
-    whole_check,
 )
 from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.replies import ProblemReply
-from prd2pr.github.messages.status import choose_headline, choose_next_step, state_label, state_label_names
+from prd2pr.github.messages.status import choose_headline, choose_next_step, get_state_label, list_state_label_names
 from prd2pr.github.messages.tracking import (
     MAX_NEW_ISSUES,
     MAX_SUB_ISSUES,
     list_stories_without_issue,
-    story_issues_by_id,
+    map_story_issues,
 )
 
 ME = Actor("github-actions[bot]", 41898282, bot=True)
@@ -86,9 +86,9 @@ def test_source_that_is_not_python_has_no_tests() -> None:
 
 
 def test_the_first_changed_line() -> None:
-    assert first_changed_line(PATCH, "src/a.py") == 14
-    assert first_changed_line(PATCH, "src/b.py") == 1
-    assert first_changed_line(PATCH, "src/c.py") == 0
+    assert find_first_changed_line(PATCH, "src/a.py") == 14
+    assert find_first_changed_line(PATCH, "src/b.py") == 1
+    assert find_first_changed_line(PATCH, "src/c.py") == 0
 
 
 def finding(**more: object) -> Finding:
@@ -116,21 +116,21 @@ def test_a_finding_is_shown_at_its_line() -> None:
 
 def test_a_check_reports_the_gate_result() -> None:
     pull_view = sample().pull_view()
-    checks = [phase_check("loyalty", story, step, "", ()) for story, step in list_steps_to_check(pull_view)]
+    checks = [build_phase_check("loyalty", story, step, "", ()) for story, step in list_steps_to_check(pull_view)]
     assert ("prd2pr / red(loyalty-1)", "success") in [(check.name, check.conclusion) for check in checks]
     assert ("prd2pr / green(loyalty-3)", "neutral") in [(check.name, check.conclusion) for check in checks]
     assert len({check.key for check in checks}) == len(checks) == 9
     story, step = next(list_steps_to_check(pull_view))
-    unproven = phase_check("loyalty", story, step.model_copy(update={"tone": "unproven"}), "", ())
+    unproven = build_phase_check("loyalty", story, step.model_copy(update={"tone": "unproven"}), "", ())
     assert unproven.conclusion == "failure"
 
 
 def test_a_branch_with_an_unverified_commit_is_not_green() -> None:
     pull_view = replace(sample().pull_view(), tone="proven", state="Ready for review")
-    assert whole_check(pull_view, "a" * 40, "").conclusion == "success"
+    assert build_whole_check(pull_view, "a" * 40, "").conclusion == "success"
     stranger = replace(pull_view, unproven=pull_view.commits[:1])
-    assert whole_check(stranger, "a" * 40, "").conclusion == "action_required"
-    assert whole_check(stranger, "a" * 40, "").title.endswith(", 1 commit without proof")
+    assert build_whole_check(stranger, "a" * 40, "").conclusion == "action_required"
+    assert build_whole_check(stranger, "a" * 40, "").title.endswith(", 1 commit without proof")
 
 
 # --- headline and label -----------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_each_state_has_one_headline_label_and_command(
     pull_view = branch.pull_view(mode="plan" if status is READY else "none")
     said = choose_headline(pull_view, status, stop, None)
     assert said == headline
-    assert state_label(Labels(), said).name == label
+    assert get_state_label(Labels(), said).name == label
     assert choose_next_step(pull_view, stop, None).command == command
 
 
@@ -175,7 +175,7 @@ def test_a_problem_comes_first() -> None:
 
 
 def test_every_label_is_distinct() -> None:
-    assert len(set(state_label_names(Labels()))) == 4
+    assert len(set(list_state_label_names(Labels()))) == 4
 
 
 # --- tracking ---------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_story_issues_are_recognized_by_their_first_line() -> None:
     others = Issue(7, "", make_marker("story", "other/loyalty-3"), ME)
     again = Issue(8, "", ours.body, ME)
     forged = Issue(4, "", ours.body, Actor("nobody", 99))
-    assert story_issues_by_id([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
+    assert map_story_issues([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
 
 
 # --- wording ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prd2pr.languages.python.complexity import is_same_program, measure, measure_improvement
-from prd2pr.languages.python.signatures import public_signatures
+from prd2pr.languages.python.signatures import list_public_signatures
 
 SOURCE = """
 from math import sqrt
@@ -29,7 +29,7 @@ def _private(): ...
 
 
 def test_public_signatures() -> None:
-    found = {signature.name: signature.text for signature in public_signatures("src/shop/cart.py", SOURCE)}
+    found = {signature.name: signature.text for signature in list_public_signatures("src/shop/cart.py", SOURCE)}
     assert found == {
         "shop.cart.Cart": "class()",
         "shop.cart.Cart.__init__": "(self, owner, *, gold=False)",
@@ -43,7 +43,9 @@ def test_public_signatures() -> None:
 
 
 def texts(source: str) -> dict[str, str]:
-    return {signature.name.removeprefix("shop."): signature.text for signature in public_signatures("shop.py", source)}
+    return {
+        signature.name.removeprefix("shop."): signature.text for signature in list_public_signatures("shop.py", source)
+    }
 
 
 def test_deleted_names_are_not_public() -> None:
@@ -71,10 +73,10 @@ class Line:
 
 
 def test_dunder_all_and_private_modules_limit_the_public_names() -> None:
-    only = public_signatures("shop/__init__.py", "__all__ = ['a']\ndef a(): ...\ndef b(): ...\n")
+    only = list_public_signatures("shop/__init__.py", "__all__ = ['a']\ndef a(): ...\ndef b(): ...\n")
     assert [signature.name for signature in only] == ["shop.a"]
-    assert public_signatures("src/shop/_impl.py", "def a(): ...") == ()
-    assert public_signatures("shop.py", "def a(: ...") == ()
+    assert list_public_signatures("src/shop/_impl.py", "def a(): ...") == ()
+    assert list_public_signatures("shop.py", "def a(: ...") == ()
 
 
 def test_measure() -> None:

@@ -28,12 +28,12 @@ from prd2pr.github.client.tokens import AppKey
 from prd2pr.github.setup.app_permissions import (
     get_requested_events,
     get_requested_permissions,
-    missing_events,
-    missing_permissions,
+    list_missing_events,
+    list_missing_permissions,
 )
 from prd2pr.server.settings import ServerSettings, read_settings
 from prd2pr.server.setup.app_credentials import KEY_FILE, NewApp, prepare_credentials_directory, save_credentials
-from prd2pr.server.setup.manifest import build_app_manifest, check_public_url, github_web_url, make_creation_url
+from prd2pr.server.setup.manifest import build_app_manifest, check_public_url, make_creation_url, make_github_web_url
 from prd2pr.server.setup.page import STATE_SECONDS, PendingStates, SetupFlow, create_setup_app
 
 PUBLIC = "https://prd2pr.example.org"
@@ -91,7 +91,7 @@ def test_the_whole_flow_from_the_page_to_a_working_key(tmp_path: Path) -> None:
     assert settings.public_url == PUBLIC and settings.webhook_secret.get_secret_value().startswith("hook")
     key = AppKey(settings.app_id, settings.app_private_key.get_secret_value())
     about = AppApi(key, transport=transport(flow.fake)).about()
-    assert not missing_permissions(about["permissions"]) and not missing_events(about["events"])
+    assert not list_missing_permissions(about["permissions"]) and not list_missing_events(about["events"])
     assert flow.fake.violations == []
 
 
@@ -174,7 +174,7 @@ def test_an_existing_app_is_never_overwritten(tmp_path: Path) -> None:
 )
 def test_enterprise_urls_follow_from_the_api_url(settings: dict[str, str], pages: str) -> None:
     made = ServerSettings(**settings)
-    assert github_web_url(made) == pages
+    assert make_github_web_url(made) == pages
     assert make_creation_url(made, "octo", "s/1") == f"{pages}/organizations/octo/settings/apps/new?state=s%2F1"
 
 

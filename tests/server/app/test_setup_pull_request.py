@@ -21,7 +21,7 @@ from prd2pr.github.client.tokens import AppKey
 from prd2pr.github.events.events import AppInstalled, read_event
 from prd2pr.github.setup.app_permissions import SETUP_ACCESS, get_requested_permissions
 from prd2pr.github.setup.offer import OFFER_BRANCH, SetupOffer, offer_setup
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, render_workflow
 from prd2pr.server.database import open_database
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
@@ -36,7 +36,7 @@ WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
 
 
 def pinned(config: Config, branch: str) -> str:
-    return workflow_text(config, branch, ACTION)
+    return render_workflow(config, branch, ACTION)
 
 
 class World:

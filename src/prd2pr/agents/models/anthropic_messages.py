@@ -18,11 +18,11 @@ KEPT_AT_START = (
 EPHEMERAL = {"type": "ephemeral"}
 
 
-def no_thinking(_: Message) -> list[Json]:
+def drop_thinking(_: Message) -> list[Json]:
     return []
 
 
-def to_anthropic_request(request: Request, model: str, thoughts: ThinkingLookup = no_thinking) -> Json:
+def to_anthropic_request(request: Request, model: str, thoughts: ThinkingLookup = drop_thinking) -> Json:
     """Return the parameters of `messages.stream`, except for the output format.
 
     Tools need no cache mark of their own: they precede the system prompt, so the first mark covers them.

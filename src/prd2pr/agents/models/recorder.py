@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from prd2pr.agents.models.base import Model, Reply, Request
-from prd2pr.agents.models.transcript import HEADER_START, exchange_line, header_line, is_torn, load_transcript
+from prd2pr.agents.models.transcript import HEADER_START, exchange_line, format_header_line, is_torn, load_transcript
 from prd2pr.agents.models.usage import estimate_next_call
 from prd2pr.domain.costs.budget import CallEstimate
 from prd2pr.errors import SetupProblem
@@ -44,7 +44,7 @@ class RecordingModel:
         before = self._path.read_bytes() if self._path.exists() else b""
         if HEADER_START.startswith(before[: len(HEADER_START)]) and b"\n" not in before:
             self._path.write_bytes(b"")  # new, or killed while writing the header
-            self._append(header_line(title, self.name))
+            self._append(format_header_line(title, self.name))
             return
         load_transcript(self._path)  # fail rather than append to a file that is not a transcript
         whole, _, rest = before.rpartition(b"\n")

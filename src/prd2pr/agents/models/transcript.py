@@ -38,7 +38,7 @@ class Transcript:
     replies: Mapping[str, Reply] = field(default_factory=dict)
 
 
-def header_line(title: str, model: str) -> str:
+def format_header_line(title: str, model: str) -> str:
     return _line({"transcript": VERSION, "title": title, "note": NOTE, "model": model})
 
 

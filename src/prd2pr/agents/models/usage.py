@@ -69,17 +69,18 @@ def estimate_call(model: str, price: Price | None, request: Request | None) -> C
     if request is None:
         return CallEstimate(model, usd=None if price is None else 0.0)
     usage = Usage(
-        input=prompt_characters(request) // CHARACTERS_PER_TOKEN, output=min(request.max_tokens, USUAL_OUTPUT_TOKENS)
+        input=count_prompt_characters(request) // CHARACTERS_PER_TOKEN,
+        output=min(request.max_tokens, USUAL_OUTPUT_TOKENS),
     )
     usd = None if price is None else usage.dollars(price)
     return CallEstimate(model, tokens=usage.input + usage.output, usd=usd)
 
 
-def prompt_characters(request: Request) -> int:
-    return sum(size for _, size in prompt_pieces(request))
+def count_prompt_characters(request: Request) -> int:
+    return sum(size for _, size in list_prompt_pieces(request))
 
 
-def prompt_pieces(request: Request) -> list[tuple[str, int]]:
+def list_prompt_pieces(request: Request) -> list[tuple[str, int]]:
     """List part and characters of each piece of a prompt, in the order in which providers read and cache it."""
     form = request.output_schema
     tools = (len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)

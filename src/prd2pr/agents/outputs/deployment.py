@@ -45,5 +45,5 @@ def concerns_deployment(prd: Prd, files: Iterable[str]) -> bool:
     return bool(_DEPLOYMENT_WORDS.search(prd.text)) or any(_DEPLOYMENT_FILES.search(path) for path in files)
 
 
-def deployment_files(files: Iterable[str]) -> tuple[str, ...]:
+def list_deployment_files(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in files if _DEPLOYMENT_FILES.search(path)))

@@ -20,10 +20,10 @@ from prd2pr.github.client.app import AppApi
 from prd2pr.github.client.calls import RepositoryApi
 from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
 from prd2pr.github.client.exchange import join_path
-from prd2pr.github.client.factory import API_URL, open_hub, token_source
+from prd2pr.github.client.factory import API_URL, make_token_source, open_hub
 from prd2pr.github.client.tokens import AppKey, read_token_config
-from prd2pr.github.setup.app_permissions import WORK_ACCESS, missing_events, missing_permissions
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, secret_names
+from prd2pr.github.setup.app_permissions import WORK_ACCESS, list_missing_events, list_missing_permissions
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_secret_names
 from prd2pr.state.git import Git
 
 ORIGIN = r"(?:^|@|://){host}(?::\d+)?[:/]([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$"
@@ -60,7 +60,7 @@ def check_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[S
         return
     api_url = env.get("GITHUB_API_URL") or API_URL
     try:
-        token = token_source(env, name, api_url=api_url, on_minted=lambda _: None)
+        token = make_token_source(env, name, api_url=api_url, on_minted=lambda _: None)
         yield from run_own_app_checks(env, api_url)
         with open_hub(name, token=token, api_url=api_url) as hub:
             yield from run_settings_checks(hub.api, config, git)
@@ -79,7 +79,7 @@ def run_own_app_checks(env: Mapping[str, str], api_url: str) -> Iterator[SetupCh
 
 
 def run_app_check(about: Mapping[str, Any]) -> SetupCheck:
-    lacking = missing_permissions(about.get("permissions") or {})
+    lacking = list_missing_permissions(about.get("permissions") or {})
     needed = [f"{each.title} ({each.access}): {each.why}" for each in lacking if each.name in WORK_ACCESS]
     if needed:
         return SetupCheck(
@@ -89,7 +89,7 @@ def run_app_check(about: Mapping[str, Any]) -> SetupCheck:
             "add them on the App's page → Permissions & events, then accept them in the installation",
         )
     missing_for_serve = [f"{each.title} ({each.access})" for each in lacking]
-    missing_for_serve += [f"the event {each.event}" for each in missing_events(about.get("events") or [])]
+    missing_for_serve += [f"the event {each.event}" for each in list_missing_events(about.get("events") or [])]
     text = (
         f"sufficient for the Action; `prd2pr serve` also needs {', '.join(missing_for_serve)}"
         if missing_for_serve
@@ -113,7 +113,7 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
     repository = api.get(join_path("repos", api.owner, api.name))
     yield run_access_check(api, repository)
     yield from run_default_branch_check(git, str(repository.get("default_branch") or ""))
-    for check in (published_check, pulls_check, secrets_check):
+    for check in (check_published_action, check_pull_permission, check_secret_names):
         try:
             yield check(api, config)
         except (ScopeMissing, NotFoundThere):
@@ -122,7 +122,11 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
             yield make_failed_check(NAMES[check.__name__], problem)
 
 
-NAMES = {"published_check": "published", "pulls_check": "pull requests", "secrets_check": "secrets"}
+NAMES = {
+    "check_published_action": "published",
+    "check_pull_permission": "pull requests",
+    "check_secret_names": "secrets",
+}
 
 
 def run_access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> SetupCheck:
@@ -148,7 +152,7 @@ def run_default_branch_check(git: Git, branch: str) -> Iterator[SetupCheck]:
             yield run_branch_check(text.decode("utf-8", "replace"), branch)
 
 
-def published_check(api: RepositoryApi, _: Config) -> SetupCheck:
+def check_published_action(api: RepositoryApi, _: Config) -> SetupCheck:
     """Check that GitHub lists the workflow, which must be on the default branch, and that it is enabled."""
     found = api.get_optional(api.path("actions", "workflows", WORKFLOW_PATH.rpartition("/")[2]))
     if found is None:
@@ -165,7 +169,7 @@ def published_check(api: RepositoryApi, _: Config) -> SetupCheck:
     return SetupCheck("published", "ok", "the workflow is on the default branch and active")
 
 
-def pulls_check(api: RepositoryApi, _: Config) -> SetupCheck:
+def check_pull_permission(api: RepositoryApi, _: Config) -> SetupCheck:
     found = api.get(api.path("actions", "permissions", "workflow"))
     if not found.get("can_approve_pull_request_reviews"):
         return SetupCheck(
@@ -177,8 +181,8 @@ def pulls_check(api: RepositoryApi, _: Config) -> SetupCheck:
     return SetupCheck("pull requests", "ok", "GitHub Actions may open pull requests")
 
 
-def secrets_check(api: RepositoryApi, config: Config) -> SetupCheck:
-    needed = secret_names(config)
+def check_secret_names(api: RepositoryApi, config: Config) -> SetupCheck:
+    needed = list_secret_names(config)
     if not needed:
         return SetupCheck("secrets", "ok", "the configured models need no secret")
     names = {row["name"] for row in api.pages(api.path("actions", "secrets"), "secrets")}

@@ -107,7 +107,7 @@ def _unreadable_manifests(git: Git) -> Iterator[SetupCheck]:
             yield SetupCheck("stack", "wrong", f"{each.path} is not a JSON object", f"fix {each.path}")
 
 
-def stack_checks(views: tuple[StackView, ...]) -> Iterator[SetupCheck]:
+def list_stack_checks(views: tuple[StackView, ...]) -> Iterator[SetupCheck]:
     """Yield a check per stack, except for a Python-only project, which the other checks cover.
 
     Problems of the first stack fail the check; work does not depend on the others.

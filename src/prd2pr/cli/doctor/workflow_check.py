@@ -10,7 +10,7 @@ import yaml
 
 from prd2pr.cli.doctor.checkup import SetupCheck
 from prd2pr.config import Config
-from prd2pr.github.setup.workflow_file import NOTIFY_URLS, WORKFLOW_PATH, key_names, push_paths
+from prd2pr.github.setup.workflow_file import NOTIFY_URLS, WORKFLOW_PATH, list_key_names, push_paths
 
 PRD2PR_USES = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
 EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
@@ -150,7 +150,7 @@ def run_story_jobs_check(jobs: Any, config: Config) -> SetupCheck:
 
 
 def run_key_check(text: str, config: Config) -> SetupCheck:
-    needed = key_names(config)
+    needed = list_key_names(config)
     missing = [name for name in needed if f"secrets.{name}" not in text]
     if missing:
         return SetupCheck(

@@ -20,7 +20,7 @@ from prd2pr.domain.wording import end_sentence
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
 from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, SyncedApiWriter
 from prd2pr.github.client.commits import ApiWriter
-from prd2pr.github.client.factory import open_hub, token_source
+from prd2pr.github.client.factory import make_token_source, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import TokenSource
 from prd2pr.github.config_errors import ConfigErrorContext, report_config_error
@@ -72,7 +72,7 @@ def run_job(job: ActionsJob) -> int:
     if isinstance(event, EventIgnored):
         return report_endings(job, (PrdOutcome("nothing-to-do", event.reason),))
     secrets = Secrets.from_values(job.secrets())
-    tokens = token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
+    tokens = make_token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
     with (
         Terminal(sys.stdout) as progress,
         closing(open_job_hub(job, tokens, progress, secrets)) as hub,

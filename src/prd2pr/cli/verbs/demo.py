@@ -80,8 +80,8 @@ def main(options: argparse.Namespace) -> int:
     status = verify.main(verify_options(directory))
     sys.stdout.write(
         f"\nPR page:       {directory / '.git/prd2pr/pr' / f'{sample.prd}.html'}\n"
-        f"Commits:       git -C {relative_to_cwd(directory)} log --stat main..prd2pr/{sample.prd}\n"
-        f"Verify again:  prd2pr verify --repo {relative_to_cwd(directory)}\n"
+        f"Commits:       git -C {make_path_relative_to_cwd(directory)} log --stat main..prd2pr/{sample.prd}\n"
+        f"Verify again:  prd2pr verify --repo {make_path_relative_to_cwd(directory)}\n"
     )
     return status
 
@@ -104,7 +104,7 @@ def run_options(directory: Path, sample: Sample = SAMPLES["python"]) -> argparse
     )
 
 
-def relative_to_cwd(directory: Path) -> str:
+def make_path_relative_to_cwd(directory: Path) -> str:
     return os.path.relpath(directory)
 
 

@@ -105,14 +105,14 @@ def report_disabled(options: argparse.Namespace) -> int:
 def report_documents(options: argparse.Namespace, rendered: RenderedDocs) -> int:
     stale = [each for each in rendered.documents if each.changes]
     if options.json:
-        sys.stdout.write(json.dumps(documents_json(rendered, written=options.write), indent=2) + "\n")
+        sys.stdout.write(json.dumps(format_documents_json(rendered, written=options.write), indent=2) + "\n")
     else:
         sys.stdout.write(format_documents_text(options, rendered, stale))
     # An unchecked document may say anything, so it does not count as current.
     return 1 if options.check and (stale or rendered.unchecked) else 0
 
 
-def documents_json(rendered: RenderedDocs, *, written: bool) -> dict[str, object]:
+def format_documents_json(rendered: RenderedDocs, *, written: bool) -> dict[str, object]:
     return {
         "enabled": True,
         "written": written,

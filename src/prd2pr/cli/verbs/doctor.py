@@ -18,7 +18,7 @@ from prd2pr.cli.active_prds import iter_active_prds
 from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_config
 from prd2pr.cli.doctor.checkup import Mark, SetupCheck, format_check, format_total, make_failed_check
 from prd2pr.cli.doctor.github_checks import check_checkout, check_github
-from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, run_unconfigured_checks, stack_checks
+from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, list_stack_checks, run_unconfigured_checks
 from prd2pr.cli.verify_cache import find_results_store
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.domain.evidence import PathKind
@@ -43,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
     marks = Counter(check.mark for check in checks)
     if options.json:
         counts = {"wrong": marks["wrong"], "unchecked": marks["unchecked"]}
-        report = {"checks": [asdict(check) for check in checks], "stacks": stacks_json(options.repo), **counts}
+        report = {"checks": [asdict(check) for check in checks], "stacks": format_stacks_json(options.repo), **counts}
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
     else:
         sys.stdout.write("".join(map(format_check, checks)) + format_total(checks))
@@ -65,7 +65,7 @@ def clear_caches(repo: str) -> int:
     return 0
 
 
-def stacks_json(repo: str) -> list[dict[str, Any]]:
+def format_stacks_json(repo: str) -> list[dict[str, Any]]:
     """Return the stacks; empty if a check reports why they cannot be read."""
     try:
         with open_repository(repo) as git:
@@ -182,7 +182,7 @@ def has_python(git: Git) -> bool:
 
 def check_stacks(git: Git, config: Config) -> Iterator[SetupCheck]:
     try:
-        yield from stack_checks(inspect_stacks(git, config))
+        yield from list_stack_checks(inspect_stacks(git, config))
         yield from run_unconfigured_checks(git, config)
     except SetupProblem:
         return  # reported by run_stacks_check

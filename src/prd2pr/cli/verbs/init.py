@@ -11,14 +11,14 @@ from pathlib import Path
 from prd2pr.config import CONFIG_PATH
 from prd2pr.config_file import load_config
 from prd2pr.errors import NotARepository
-from prd2pr.github.setup.onboarding import TEMPLATE_PATH, starting_files
+from prd2pr.github.setup.onboarding import TEMPLATE_PATH, render_starting_files
 from prd2pr.github.setup.workflow_file import (
     VERIFY_PATH,
     WORKFLOW_PATH,
     check_action_ref,
-    key_names,
+    list_key_names,
+    render_workflow,
     verify_workflow_text,
-    workflow_text,
 )
 from prd2pr.state.branch_base import USUAL_BASES
 from prd2pr.state.git import Git
@@ -44,14 +44,14 @@ def main(options: argparse.Namespace) -> int:
         if root is None:
             raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout")
         branch, certain = guess_default_branch(git)
-    files = starting_files()
+    files = render_starting_files()
     for path in files:
         write_once(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
-    write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))
+    write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: render_workflow(config, branch, action))
     if options.verify:
         write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
-    keys = " and ".join(key_names(config)) or "for your model, if it needs one"
+    keys = " and ".join(list_key_names(config)) or "for your model, if it needs one"
     sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
     sys.stdout.write(NEXT.format(template=TEMPLATE_PATH, branch=branch, keys=keys))
     return 0

@@ -185,14 +185,14 @@ def run_sql(index: MemoryIndex, options: argparse.Namespace, limit: int) -> str:
         raise UsageProblem("use a named query or --sql, not both", where=options.name)
     result = index.select(options.sql, most=limit, seconds=SQL_SECONDS)
     if options.json:
-        rows = [[json_value(value) for value in row] for row in result.rows]
+        rows = [[to_json_value(value) for value in row] for row in result.rows]
         facts = {"query": "sql", "columns": result.columns, "rows": rows, "cut": result.cut}
         return json.dumps(facts, indent=2) + "\n"
     more = f"More rows exist; use --limit to show up to {MAX_ROWS}.\n" if result.cut else ""
     return format_table(result.columns, [[format_cell_text("", value) for value in row] for row in result.rows]) + more
 
 
-def json_value(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert bytes and non-finite numbers, which JSON does not have."""
     if isinstance(value, bytes):
         return value.hex()

@@ -29,7 +29,7 @@ def main(options: argparse.Namespace) -> int:
         raise applied.to_error()
     if applied is not None and not isinstance(applied, AppliedDecision):
         raise IllegalCommand(applied.reason, where=session.prd.path, remedy=f"prd2pr status {session.prd.path}")
-    closed = sorted(closed_circuits(applied)) if applied else []
+    closed = sorted(list_closed_circuits(applied)) if applied else []
     if options.json:
         sys.stdout.write(json.dumps({"closed": closed, "head": applied.head if applied else None}) + "\n")
     else:
@@ -38,6 +38,6 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def closed_circuits(decision: AppliedDecision) -> set[str]:
+def list_closed_circuits(decision: AppliedDecision) -> set[str]:
     before = {circuit.name for circuit in decision.found.circuits.circuits}
     return before - {circuit.name for circuit in decision.left.circuits.circuits} if decision.left.circuits else set()

@@ -136,13 +136,13 @@ def serve(settings: ServerSettings) -> int:
     try:
         app, stopping = create_app(ServerContext(settings, database)), threading.Event()
         register_readiness_check(app, stopping)
-        run_server(DrainingServer(uvicorn_config(app, settings), stopping, settings.drain_seconds))
+        run_server(DrainingServer(make_uvicorn_config(app, settings), stopping, settings.drain_seconds))
     finally:
         database.close()
     return 0
 
 
-def uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+def make_uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
     import uvicorn
 
     from prd2pr.server.http_limits import BoundedHttpProtocol

@@ -32,7 +32,7 @@ PHASE_TEXTS = {
 def main(options: argparse.Namespace) -> int:
     with open_repository(options.repo) as git:
         found = select_prds(git, options.prd)
-        facts = [prd_facts(each) for each in found]
+        facts = [build_prd_facts(each) for each in found]
     if options.json:
         sys.stdout.write(json.dumps({"prds": facts}, indent=2) + "\n")
     elif not facts:
@@ -42,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def prd_facts(each: ActivePrd) -> dict[str, object]:
+def build_prd_facts(each: ActivePrd) -> dict[str, object]:
     stories = each.state.backlog.stories
     each.state.add_cycles(read_cycles(each.state, each.state.cycle_ids))
     return {
@@ -52,15 +52,15 @@ def prd_facts(each: ActivePrd) -> dict[str, object]:
         "branch": each.branch,
         "state": each.state.status.state.value,
         "done": sum(story.status == "done" for story in stories),
-        "stories": [story_progress(each, story) for story in stories],
-        "sprint": sprint_status(each),
+        "stories": [build_story_progress(each, story) for story in stories],
+        "sprint": build_sprint_status(each),
         "alarms": [describe_alarms((alarm,)) for alarm in find_branch_alarms(each.state)],
         "circuits": list(describe_open_circuits(each.circuits, each.now)),
-        **next_action_facts(each),
+        **build_next_action_facts(each),
     }
 
 
-def story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
+def build_story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
     branch = each.story_branches.get(story.id, each.branch)
     state = each.state if branch == each.branch else each.state.store.load(branch)
     if branch != each.branch:
@@ -76,7 +76,7 @@ def story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
     }
 
 
-def sprint_status(each: ActivePrd) -> dict[str, object] | None:
+def build_sprint_status(each: ActivePrd) -> dict[str, object] | None:
     sprint = each.state.sprint(each.state.status.sprint) if each.state.status.sprint else None
     if sprint is None:
         return None
@@ -85,7 +85,7 @@ def sprint_status(each: ActivePrd) -> dict[str, object] | None:
     return {"id": sprint.id, "status": sprint.status, "burn_down": burned, "told": format_burndown(points)}
 
 
-def next_action_facts(each: ActivePrd) -> dict[str, object]:
+def build_next_action_facts(each: ActivePrd) -> dict[str, object]:
     situation = each.view
     next_step = stop_after_step_limit(situation)
     outcome = (
@@ -96,7 +96,7 @@ def next_action_facts(each: ActivePrd) -> dict[str, object]:
     return {"outcome": outcome, "why": next_step.reason, "next": next_step.next}
 
 
-def story_progress_row(story: Mapping[str, object], branch: str) -> str:
+def build_story_progress_row(story: Mapping[str, object], branch: str) -> str:
     location = f"  (on {story['branch']})" if story["branch"] != branch else ""
     return f"  {story['id']:<16} {format_story_progress_text(story):<22} {story['title']}{location}\n"
 
@@ -113,7 +113,7 @@ def format_prd_status_text(facts: dict[str, object]) -> str:
     breakers = facts["circuits"]
     assert isinstance(stories, list)
     assert isinstance(breakers, list)
-    rows = "".join(story_progress_row(story, str(facts["branch"])) for story in stories)
+    rows = "".join(build_story_progress_row(story, str(facts["branch"])) for story in stories)
     breaker_lines = "".join(f"  breaker: {clean_line(circuit)}\n" for circuit in breakers if circuit != facts["why"])
     alarms = facts["alarms"]
     assert isinstance(alarms, list)

@@ -76,14 +76,14 @@ def verify_branches(options: argparse.Namespace) -> int:
     if not any(each.checked for each in proved):
         raise CannotJudge("no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
     if options.json:
-        sys.stdout.write(json.dumps(proof_json(proved), indent=2) + "\n")
+        sys.stdout.write(json.dumps(format_proof_json(proved), indent=2) + "\n")
     else:
-        write(proof_summary(proved))
+        write(format_proof_summary(proved))
     write_reports(options, job, proved)
-    return exit_status(proved)
+    return choose_exit_status(proved)
 
 
-def exit_status(proved: list[BranchProof]) -> int:
+def choose_exit_status(proved: list[BranchProof]) -> int:
     """Return 0, 1 or 2 (could not judge). A machine that was too slow refutes nothing."""
     if all(each.is_complete for each in proved):
         return 0
@@ -198,7 +198,7 @@ def format_checked_text(checked: CommitCheck) -> str:
     return "\n".join(lines) + "\n"
 
 
-def proof_summary(proved: list[BranchProof]) -> str:
+def format_proof_summary(proved: list[BranchProof]) -> str:
     checked = [each for one in proved for each in one.checked]
     lines = [f"warning {code} on {count(number, 'commit')}: {text}" for code, text, number in count_warnings(checked)]
     for one in proved:
@@ -225,7 +225,7 @@ def format_runs_line(cached: int, new: int) -> str:
     return f"{count(new, 'new test run')}, {cached} taken from an earlier verify on this machine."
 
 
-def proof_json(proved: list[BranchProof]) -> dict[str, object]:
+def format_proof_json(proved: list[BranchProof]) -> dict[str, object]:
     found = build_verify_report([each for one in proved for each in one.checked])
     statements = [one.statements.as_json() for one in proved if one.statements]
     extra: dict[str, object] = (

@@ -56,7 +56,7 @@ def convert_manifest(
     """Exchange the code of a manifest, which works once: `id`, `slug`, `pem`, `webhook_secret`, `html_url` …"""
     from githubkit import UnauthAuthStrategy
 
-    from prd2pr.github.client.transport import GitHubConnection, json_body
+    from prd2pr.github.client.transport import GitHubConnection, parse_json_body
 
     if not MANIFEST_CODE.fullmatch(code):
         raise _invalid_code_error("this is not a code from GitHub")
@@ -68,7 +68,7 @@ def convert_manifest(
         client.close()
     if isinstance(outcome, ApiResponse) and outcome.status in (404, 422):
         raise _invalid_code_error("GitHub does not know this code")
-    return json_body(call, outcome)
+    return parse_json_body(call, outcome)
 
 
 def _invalid_code_error(what: str) -> HubProblem:

@@ -91,7 +91,7 @@ class ConnectedDeliveryLog(DeliveryLog):
         self.close: Callable[[], None] = client.close
 
 
-def failed_deliveries(attempts: Iterable[DeliveryAttempt], most: int) -> list[DeliveryAttempt]:
+def list_failed_deliveries(attempts: Iterable[DeliveryAttempt], most: int) -> list[DeliveryAttempt]:
     """Return the newest attempt of each delivery that never arrived, oldest delivery first.
 
     One that was attempted `most` times is given up.

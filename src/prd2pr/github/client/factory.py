@@ -45,7 +45,7 @@ def open_hub(
     )
 
 
-def token_source(
+def make_token_source(
     env: Mapping[str, str],
     repository: str,
     *,

@@ -39,7 +39,7 @@ class FailedCall:
     def make_problem(self, attempt: int, now: float) -> HubProblem:
         """Return the error to raise after the last try."""
         if isinstance(self.outcome, ApiResponse) and self.limit is not None:
-            return rate_limit_error(self.call, self.outcome, now + self.limit)
+            return make_rate_limit_error(self.call, self.outcome, now + self.limit)
         return HubUnreachable(
             f"GitHub could not be reached in {attempt} tries; last error: {self.why}",
             where=str(self.call),
@@ -69,7 +69,7 @@ def limit_seconds(answer: ApiResponse, now: float) -> float | None:
     return MINUTE if secondary or answer.status == 429 else None
 
 
-def rate_limit_error(call: RestCall, answer: ApiResponse, until: float) -> RateLimited:
+def make_rate_limit_error(call: RestCall, answer: ApiResponse, until: float) -> RateLimited:
     when = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%d %H:%M UTC")
     return RateLimited(
         f"GitHub's rate limit is used up until {when}: {answer.message or answer.status}",

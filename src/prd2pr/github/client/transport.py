@@ -65,7 +65,7 @@ class GitHubConnection:
     def __init__(
         self, auth: BaseAuthStrategy, api_url: str, graphql_url: str = "", transport: httpx.BaseTransport | None = None
     ) -> None:
-        self._graphql = graphql_url or default_graphql_url(api_url)
+        self._graphql = graphql_url or make_default_graphql_url(api_url)
         self._github = GitHub(
             auth,
             base_url=api_url,
@@ -121,7 +121,7 @@ def _cache_key(call: RestCall) -> tuple[str, str]:
     return call.path, repr(sorted(call.params.items()))
 
 
-def default_graphql_url(api_url: str) -> str:
+def make_default_graphql_url(api_url: str) -> str:
     plain = api_url.rstrip("/")
     return f"{plain.removesuffix('/v3')}/graphql" if plain.endswith("/api/v3") else f"{plain}/graphql"
 
@@ -173,10 +173,10 @@ def send_as_app(client: GitHubConnection, call: RestCall) -> Mapping[str, Any]:
             outcome = client.send(call)
     except (ValueError, PyJWTError) as error:  # the key cannot be read
         raise _bad_key_error() from error
-    return json_body(call, outcome)
+    return parse_json_body(call, outcome)
 
 
-def json_body(call: RestCall, outcome: CallOutcome) -> Mapping[str, Any]:
+def parse_json_body(call: RestCall, outcome: CallOutcome) -> Mapping[str, Any]:
     if isinstance(outcome, NoResponse):
         raise HubUnreachable(f"GitHub could not be reached: {outcome.why}", where=str(call), remedy="Try again later.")
     if outcome.status >= 300 or not isinstance(outcome.body, dict):

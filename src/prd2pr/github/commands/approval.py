@@ -12,7 +12,7 @@ from prd2pr.domain.wording import clean_line, clip, count
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.messages.replies import CommandReply, IllegalReply, NotNow
 from prd2pr.planning.decisions import DecisionOutcome, Objection, compute_effect
-from prd2pr.planning.decisions.records import records_after_decision
+from prd2pr.planning.decisions.records import apply_decision_to_records
 from prd2pr.state.git import CommitInfo, Git
 from prd2pr.state.store import BranchState
 from prd2pr.views.models import NextStep
@@ -74,7 +74,7 @@ def is_awaiting_approval(session: Session, state: BranchState) -> bool:
     return session.constraints.approval in ("plan", "story") and state.status.state is ProjectState.BACKLOG_READY
 
 
-def implied_approval(session: Session, state: BranchState, request: CommandRequest, story: str) -> Decision:
+def find_implied_approval(session: Session, state: BranchState, request: CommandRequest, story: str) -> Decision:
     """Build the approval that a run command on a waiting plan implies; `/tdd next` approves step by step."""
     return Decision(
         command="approve",
@@ -100,7 +100,7 @@ def preview_approval(
     found = read_decision_input(state)
     match left := compute_effect(found, approval):
         case DecisionOutcome():
-            return records_after_decision(found, left)
+            return apply_decision_to_records(found, left)
         case CommandRefusal():
             return IllegalReply(left, find_next_step(session, state))
         case Objection():

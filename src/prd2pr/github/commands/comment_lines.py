@@ -33,7 +33,7 @@ _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)(?![\w-])[^<>]*>", re.IGNORECASE)
 _INLINE_RULES = ("text", "newline", "escape", "backticks", "link", "autolink", "html_inline")
 
 
-def plain_text_lines(body: str) -> Iterator[str]:
+def extract_plain_text_lines(body: str) -> Iterator[str]:
     if len(body) > MAX_COMMENT_LENGTH:
         return
     parser = _build_parser()

@@ -9,7 +9,7 @@ from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import SETTLED
 from prd2pr.errors import ModelProblem, PlanInvalid
 from prd2pr.github.commands.approval import check_approval_is_current
-from prd2pr.github.commands.new_stories import plan_epic, story_from_text
+from prd2pr.github.commands.new_stories import parse_story_text, plan_epic
 from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.messages.replies import CommandDone, CommandReply, IllegalReply, NotNow, ProblemReply
@@ -41,7 +41,7 @@ def commit_decision(session: Session, state: BranchState, request: CommandReques
     session.log.branch_writes.pending = request.settles
     decided = apply_decision(session, state.commit, decision)
     if isinstance(decided, AppliedDecision):
-        return decision_result(session, decided, decision)
+        return make_decision_result(session, decided, decision)
     session.log.branch_writes.pending = None
     if isinstance(decided, CommandRefusal):
         return CommandResult(state.commit, IllegalReply(decided, find_next_step(session, state)))
@@ -74,7 +74,7 @@ def build_decision(session: Session, state: BranchState, request: CommandRequest
         head=state.commit,
     )
     if command.name == "backlog add_story":
-        return decision.model_copy(update={"added": (story_from_text(session.prd, state.backlog, command.text),)})
+        return decision.model_copy(update={"added": (parse_story_text(session.prd, state.backlog, command.text),)})
     if command.name in PLANNED_COMMANDS:
         return plan_new_stories(session, state, request, decision)
     return decision
@@ -91,7 +91,7 @@ def plan_new_stories(
     return decision.model_copy(update=new)
 
 
-def decision_result(session: Session, decided: AppliedDecision, decision: Decision) -> CommandResult:
+def make_decision_result(session: Session, decided: AppliedDecision, decision: Decision) -> CommandResult:
     left, state = decided.left, session.store.load(decided.head)
     before, after = decided.found.status.state.value, left.status.state.value
     if left.about:

@@ -9,14 +9,14 @@ from prd2pr.github.commands.decisions import execute_decision
 from prd2pr.github.commands.drafts import execute_draft, execute_gates
 from prd2pr.github.commands.help import list_allowed_commands
 from prd2pr.github.commands.next_and_run import start_work
-from prd2pr.github.commands.queries import QUERIES, execute_query, machine_states
+from prd2pr.github.commands.queries import QUERIES, execute_query, list_machine_states
 from prd2pr.github.commands.request import BranchQuery, CommandRequest, CommandResult
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.undo import execute_undo
 from prd2pr.github.messages.replies import IllegalReply, NotNow
 from prd2pr.state.store import BranchState
 from prd2pr.views.models import NextStep
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
 Handler = Callable[[Session, BranchState, CommandRequest], CommandResult]
@@ -24,7 +24,7 @@ Handler = Callable[[Session, BranchState, CommandRequest], CommandResult]
 
 def execute(session: Session, request: CommandRequest) -> CommandResult:
     """Execute a command. Raises `BranchMoved` if another run was faster; the caller reloads the branch."""
-    state = session.store.load(current_head(session))
+    state = session.store.load(get_current_head(session))
     if not state.planned and request.command.name not in QUERIES:
         return reply_before_plan(session, state, request)
     result = HANDLERS[request.command.name](session, state, request)
@@ -32,7 +32,7 @@ def execute(session: Session, request: CommandRequest) -> CommandResult:
         return result
     # The machine that refuses knows only its own commands.
     stories = resolve_stories(state, request.command.name, request.command.stories)
-    allowed = list_allowed_commands(machine_states(state, "".join(stories[:1])))
+    allowed = list_allowed_commands(list_machine_states(state, "".join(stories[:1])))
     refusal = replace(result.answer.refusal, allowed_now=allowed)
     return replace(result, answer=replace(result.answer, refusal=refusal))
 

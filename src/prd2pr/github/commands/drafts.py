@@ -27,12 +27,12 @@ from prd2pr.workflow.commits.decisions import read_decision_input
 from prd2pr.workflow.commits.human_steps import find_work_to_judge, judge_from_base
 from prd2pr.workflow.commits.notes import WorkNote, commit_work_note
 from prd2pr.workflow.commits.phase_commit import commit_accepted_phase
-from prd2pr.workflow.commits.text import phase_outcome
+from prd2pr.workflow.commits.text import format_phase_outcome
 from prd2pr.workflow.next_action import find_branch_action, find_next_step
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, make_work_assignment
 from prd2pr.workflow.phases.story_phases import AcceptedPhase, DesignResult, ask_architect, run_integration
 from prd2pr.workflow.roles.role_runner import run_assignment
-from prd2pr.workflow.run import current_head, load_position, refuse_checked_out
+from prd2pr.workflow.run import get_current_head, load_position, refuse_checked_out
 from prd2pr.workflow.session import Session
 
 DRAFT_ROLES: dict[str, Role[WorkReport]] = {"tdd test": TESTER, "tdd code": BUILDER, "tdd refactor": REFACTORER}
@@ -72,7 +72,7 @@ def find_work_story(session: Session, state: BranchState, request: CommandReques
 def find_position(session: Session, request: CommandRequest, story: str) -> Position | CommandResult:
     """Return the story's position if its state machine allows the command now."""
     refuse_checked_out(session)
-    head = current_head(session)
+    head = get_current_head(session)
     state = session.store.load(head)
     known = next((each for each in state.backlog.stories if each.id == story), None)
     if known is None:
@@ -162,7 +162,7 @@ def judge_drafts(session: Session, request: CommandRequest, story: str) -> Comma
     position = find_position(session, request, story)
     if isinstance(position, CommandResult):
         return position
-    phases = phases_to_judge(session, request.command.name, position)
+    phases = list_phases_to_judge(session, request.command.name, position)
     done = judge_and_commit(session, request, position, phases[0], last=len(phases) == 1)
     for phase in phases[1:]:
         if done.head == position.head:
@@ -193,7 +193,7 @@ def judge_and_commit(
     return CommandResult(head, build_gate_reply(at, outcome.judged, then, head, outcome.note))
 
 
-def phases_to_judge(session: Session, command: str, position: Position) -> tuple[Phase, ...]:
+def list_phases_to_judge(session: Session, command: str, position: Position) -> tuple[Phase, ...]:
     """Return the phases. A refactoring is judged if there is one; the story is integrated in any case."""
     if command in ("tdd commit-tests", "tdd commit-code"):
         return (Phase.RED,) if command == "tdd commit-tests" else (Phase.GREEN,)
@@ -233,6 +233,6 @@ def build_gate_reply(
         findings=verdict.findings,
         people=position.people,
         sha=head,
-        outcome=phase_outcome(judged.evidence, note) if verdict.accepted else "",
+        outcome=format_phase_outcome(judged.evidence, note) if verdict.accepted else "",
         next=then,
     )

@@ -31,7 +31,7 @@ class MachineStates:
     halted: bool = False
 
 
-def help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
+def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
     """Return all commands, or those that `about` names: one (`sprint plan`) or a family (`sprint`)."""
     return tuple(
         HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=is_allowed(spec, now))
@@ -61,7 +61,7 @@ def list_allowed_commands(now: MachineStates) -> tuple[str, ...]:
     )
 
 
-def comment_commands_page() -> str:
+def render_comment_commands_page() -> str:
     project = [spec for spec in COMMANDS.values() if spec.machine == "project"]
     cycle = [spec for spec in COMMANDS.values() if spec.machine == "cycle"]
     return "\n".join((_INTRO, "## The project\n", _table(project), "## The cycle of a story\n", _table(cycle), _WHO))

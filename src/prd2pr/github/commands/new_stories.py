@@ -36,7 +36,7 @@ def plan_epic(session: Session, head: str, backlog: Backlog, text: str) -> Addit
     asked = prd.model_copy(update={"requirements": (wanted,)})
     change = PlanChange(RequirementChange(added=(wanted,)), kept=backlog.stories, wish=True)
     draft = make_valid_draft(
-        replace(session, prd=asked.model_copy(update={"id": f"{prd.id}-e{next_epic_number(prd, backlog)}"})),
+        replace(session, prd=asked.model_copy(update={"id": f"{prd.id}-e{find_next_epic_number(prd, backlog)}"})),
         PlannerQuestion(head, session.git.code_tree(head), change),
         lambda draft: check_replan_answer(asked, backlog, change, group_in_epic(draft, text)),
     )
@@ -72,7 +72,7 @@ def append_wish(story: Story, wish: str) -> str:
     return f"{story.description}\n\nAsked for: {wish}".strip()
 
 
-def story_from_text(prd: Prd, backlog: Backlog, text: str) -> Story:
+def parse_story_text(prd: Prd, backlog: Backlog, text: str) -> Story:
     """Build a story from a person's text: the whole text is the criterion, its start the title."""
     name = f"{prd.id}-{find_next_number(prd.id, backlog)}"
     return Story(
@@ -87,6 +87,6 @@ def story_from_text(prd: Prd, backlog: Backlog, text: str) -> Story:
     )
 
 
-def next_epic_number(prd: Prd, backlog: Backlog) -> int:
+def find_next_epic_number(prd: Prd, backlog: Backlog) -> int:
     pattern = re.compile(rf"{re.escape(prd.id)}-e(\d+)")
     return max((int(found[1]) for epic in backlog.epics if (found := pattern.fullmatch(epic.id))), default=0) + 1

@@ -11,7 +11,12 @@ from prd2pr.domain.machines.next_action import ActionContext, find_next_action
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.machines.story_machine import check_cycle_command
-from prd2pr.github.commands.approval import commit_approval, implied_approval, is_awaiting_approval, preview_approval
+from prd2pr.github.commands.approval import (
+    commit_approval,
+    find_implied_approval,
+    is_awaiting_approval,
+    preview_approval,
+)
 from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.messages.replies import CommandReply, IllegalReply, NotNow
@@ -52,7 +57,7 @@ def approve_and_check(
     view = load_situation(session, state, story)
     if not is_awaiting_approval(session, state):
         return find_objection(session, state, request, view) or state
-    approval = implied_approval(session, state, request, story)
+    approval = find_implied_approval(session, state, request, story)
     found = preview_approval(session, state, request, story, approval)
     if not isinstance(found, BranchRecords):
         return found

@@ -15,7 +15,7 @@ from prd2pr.domain.forge import PermissionLevel
 from prd2pr.domain.machines.commands import COMMANDS, FIRST_WORDS, CommandSpec, Slot, SlotKind
 from prd2pr.domain.machines.refusal import find_closest_command
 from prd2pr.domain.spelling import find_near_word
-from prd2pr.github.commands.comment_lines import MAX_COMMENT_LENGTH, plain_text_lines
+from prd2pr.github.commands.comment_lines import MAX_COMMENT_LENGTH, extract_plain_text_lines
 
 __all__ = [
     "COMMANDS",
@@ -110,7 +110,7 @@ def parse_comment(body: str) -> tuple[ParsedLine, ...]:
     if not match and not any(_nearest_word(word) for word in _ANY_COMMAND.findall(body[:MAX_COMMENT_LENGTH])):
         return ()  # most comments; their Markdown is not parsed
     found: list[ParsedLine] = []
-    for line in plain_text_lines(body):
+    for line in extract_plain_text_lines(body):
         parsed = parse_line(line)
         if parsed is None:
             continue

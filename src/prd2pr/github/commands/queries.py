@@ -12,7 +12,7 @@ from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.project_machine import apply_project_command
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.error_table import ERRORS_BY_CODE
-from prd2pr.github.commands.help import MachineStates, help_rows, list_allowed_commands
+from prd2pr.github.commands.help import MachineStates, list_allowed_commands, list_help_rows
 from prd2pr.github.commands.request import BranchQuery
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.verification import show_test_run, show_verification
@@ -44,9 +44,9 @@ from prd2pr.views.pull_request.page import PullRequestView
 from prd2pr.workflow.breakers import list_tripped_breakers
 from prd2pr.workflow.commits.decisions import read_decision_input
 from prd2pr.workflow.next_action import find_next_step
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
-from prd2pr.workflow.spending import current_budget
+from prd2pr.workflow.spending import compute_current_budget
 from prd2pr.workflow.sprint_start import load_approved_stories
 
 MAX_LOG_LINES = 40  # lines of the log in one answer
@@ -79,7 +79,7 @@ def execute_query(query: BranchQuery) -> CommandReply:
 
 def show_state(query: BranchQuery) -> CommandReply:
     next_step = find_next_step(query.session, query.state) if query.state.planned else NextStep("")
-    return StateReply(query.state.status, list_allowed_commands(machine_states(query.state)), next_step)
+    return StateReply(query.state.status, list_allowed_commands(list_machine_states(query.state)), next_step)
 
 
 def show_sprint(query: BranchQuery) -> CommandReply:
@@ -110,7 +110,7 @@ def build_current_view(session: Session) -> PullRequestView:
         session.store,
         session.target.branch,
         session.constraints.limits,
-        head=current_head(session),
+        head=get_current_head(session),
         mode=session.constraints.approval,
         patches=False,
         rules=session.constraints.paths,
@@ -130,14 +130,14 @@ def show_story(query: BranchQuery) -> CommandReply:
     if row is None:
         reason = f"{story} is one of {len(query.state.backlog.stories)} stories, and not all of them are shown"
         return NotNow(query.command.shown, reason, NextStep("", "/tdd overview"))
-    return story_status(query.session, query.state, row)
+    return build_story_status(query.session, query.state, row)
 
 
 def build_board_row(session: Session, story: str) -> StoryCard | None:
     return next((row for row in build_current_view(session).board if row.id == story), None)
 
 
-def story_status(session: Session, state: BranchState, row: StoryCard) -> StoryStatusReply:
+def build_story_status(session: Session, state: BranchState, row: StoryCard) -> StoryStatusReply:
     """Return the status with the attempts refused since the last completed phase."""
     cycle = find_or_create_cycle(read_decision_input(state), row.id)
     phases = {step.phase for step in cycle.steps} if cycle else set()
@@ -190,7 +190,7 @@ def show_metrics(query: BranchQuery) -> CommandReply:
 
 def show_budget(query: BranchQuery) -> CommandReply:
     current = find_current_story(query.state.backlog)
-    spent = current_budget(query.session, query.state, current.id if current else "")
+    spent = compute_current_budget(query.session, query.state, current.id if current else "")
     now = query.session.clock.monotonic()
     scopes: tuple[Scope, ...] = ("run", "story", "prd")
     units: tuple[Unit, ...] = ("usd", "tokens", "minutes")
@@ -212,10 +212,10 @@ def build_budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> Bud
 
 
 def show_help(query: BranchQuery) -> CommandReply:
-    return HelpReply(help_rows(machine_states(query.state), query.command.about), query.state.status.state)
+    return HelpReply(list_help_rows(list_machine_states(query.state), query.command.about), query.state.status.state)
 
 
-def machine_states(state: BranchState, story: str = "") -> MachineStates:
+def list_machine_states(state: BranchState, story: str = "") -> MachineStates:
     """Return the states for this story, or for the current story if none is given."""
     current = find_current_story(state.backlog) if state.planned and not story else None
     story = current.id if current else story

@@ -25,24 +25,24 @@ def resolve_stories(state: BranchState, name: str, given: tuple[str, ...]) -> tu
         return tuple(dict.fromkeys(known.get(each.lower(), each) for each in given))
     found: Story | None = None
     if name == "suggest_fix":
-        found = blocked_story(state, out_of_attempts=True)
+        found = find_blocked_story(state, out_of_attempts=True)
     elif name == "skip_task":
-        found = blocked_story(state)
+        found = find_blocked_story(state)
     elif name == "tdd resume" and not state.status.halted:
-        found = paused_story(state) or find_current_story(state.backlog)
+        found = find_paused_story(state) or find_current_story(state.backlog)
     elif name in CURRENT_STORY_COMMANDS:
-        found = (blocked_story(state) if name == "tdd retry" else None) or find_current_story(state.backlog)
+        found = (find_blocked_story(state) if name == "tdd retry" else None) or find_current_story(state.backlog)
     return (found.id,) if found else ()
 
 
-def blocked_story(state: BranchState, *, out_of_attempts: bool = False) -> Story | None:
+def find_blocked_story(state: BranchState, *, out_of_attempts: bool = False) -> Story | None:
     blocked = (story for story in state.backlog.stories if story.status == "blocked")
     if not out_of_attempts:
         return next(blocked, None)
     return next((story for story in blocked if (cycle := state.cycle(story.id)) and cycle.blocked), None)
 
 
-def paused_story(state: BranchState) -> Story | None:
+def find_paused_story(state: BranchState) -> Story | None:
     started = set(state.cycle_ids)
     stories = (story for story in state.backlog.stories if story.id in started and story.status not in SETTLED)
     return next((story for story in stories if (cycle := state.cycle(story.id)) and cycle.paused), None)

@@ -19,7 +19,7 @@ MAX_SHOWN = 50
 
 def show_verification(query: BranchQuery) -> CommandReply:
     """Verify like `prd2pr verify`; for one story, report its steps only."""
-    gathering = replace(query.session.services.gathering, runner=without_cache(query.session.services.runner))
+    gathering = replace(query.session.services.gathering, runner=disable_cache(query.session.services.runner))
     seen: list[CommitCheck] = []
     days = make_retention_policy(query.session.config.retention)
     verifier = Verifier(query.session.git, gathering, query.session.constraints.gate_policy, seen.append, keeping=days)
@@ -43,12 +43,12 @@ def show_test_run(query: BranchQuery) -> CommandReply:
     """Run the whole suite, or one story's tests while they are in their own directory."""
     cycle = query.state.cycle(query.command.story) if query.command.story in query.state.cycle_ids else None
     paths = tuple(file.promoted_to or file.path for file in cycle.test_files) if cycle else ()
-    report = without_cache(query.session.services.runner).run(
+    report = disable_cache(query.session.services.runner).run(
         RunRequest(code_tree=query.session.git.code_tree(query.state.commit), paths=paths)
     )
     return TestRunReply.of(query.state.commit, report, MAX_SHOWN)
 
 
-def without_cache(runner: TestRunner) -> TestRunner:
+def disable_cache(runner: TestRunner) -> TestRunner:
     """Return the runner without its cache, because the present result is wanted."""
     return runner.without_cache() if isinstance(runner, CachedRunner) else runner

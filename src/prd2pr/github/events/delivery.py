@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.github.events.event_filter import reason_to_ignore
+from prd2pr.github.events.event_filter import explain_ignored
 from prd2pr.github.events.events import (
     AppInstalled,
     CommentCreated,
@@ -19,9 +19,9 @@ from prd2pr.github.events.events import (
     Event,
     EventIgnored,
     LabelAdded,
+    compute_text_digest,
     format_comment_refs,
     read_event,
-    text_digest,
 )
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
@@ -52,8 +52,8 @@ def summarize_delivery(event: str, body: bytes) -> DeliverySummary:
 
 
 def summarize_payload(event: str, payload: dict[str, Any]) -> DeliverySummary:
-    lane, moves_branches = repository_name(payload), event in BRANCH_EVENTS
-    reason = reason_to_ignore(event, payload)
+    lane, moves_branches = read_repository_name(payload), event in BRANCH_EVENTS
+    reason = explain_ignored(event, payload)
     read: Event = EventIgnored(reason) if reason else read_event(event, payload)
     if isinstance(read, EventIgnored):
         return DeliverySummary(lane, read.reason, moves_branches=moves_branches and bool(lane))
@@ -63,17 +63,17 @@ def summarize_payload(event: str, payload: dict[str, Any]) -> DeliverySummary:
         return DeliverySummary("", "the payload names no repository")
     if isinstance(read, CommentCreated | LabelAdded):
         return DeliverySummary(
-            lane, comment_refs=format_comment_refs([comment_ref_of(read)]), moves_branches=moves_branches
+            lane, comment_refs=format_comment_refs([find_comment_ref(read)]), moves_branches=moves_branches
         )
     return DeliverySummary(lane, moves_branches=moves_branches)
 
 
-def comment_ref_of(read: CommentCreated | LabelAdded) -> CommentRef:
+def find_comment_ref(read: CommentCreated | LabelAdded) -> CommentRef:
     comment = read.comment.id if isinstance(read, CommentCreated) else 0
-    return CommentRef(read.number, text_digest(read.title, read.body), comment)
+    return CommentRef(read.number, compute_text_digest(read.title, read.body), comment)
 
 
-def repository_name(payload: dict[str, Any]) -> str:
+def read_repository_name(payload: dict[str, Any]) -> str:
     repository = payload.get("repository")
     name = repository.get("full_name") if isinstance(repository, dict) else None
     return name if isinstance(name, str) and REPOSITORY.fullmatch(name) else ""

@@ -20,7 +20,7 @@ NO_LABEL_ADDED = "no label was added"
 PULL_UNCHANGED = "the pull request was neither closed, reopened nor labelled"
 
 
-def reason_to_ignore(name: str, event: dict[str, Any]) -> str:
+def explain_ignored(name: str, event: dict[str, Any]) -> str:
     """Return why the event can be ignored; empty if it may matter."""
     return FILTERS_BY_EVENT[name](event) if name in FILTERS_BY_EVENT else f"the event {name} starts nothing"
 

@@ -33,7 +33,7 @@ BRANCH_PREFIX = "refs/heads/"
 COMMENT_REF = re.compile(r"(?:^|,)([1-9][0-9]{0,15})@([0-9a-f]{32})\.([0-9]{1,16})(?=,|$)")
 
 
-def text_digest(title: str, body: str) -> str:
+def compute_text_digest(title: str, body: str) -> str:
     """Return a digest of an issue's text, to tell later whether its author changed it."""
     return hashlib.sha256(f"{title}\0{body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

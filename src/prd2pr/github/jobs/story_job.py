@@ -16,12 +16,12 @@ from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.wave import StoryJobInput, apply_share, record_id_for_run
-from prd2pr.prd.issue_ids import issue_number
+from prd2pr.prd.issue_ids import parse_issue_number
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.store import StateStore
 from prd2pr.workflow.next_action import load_situation
 from prd2pr.workflow.parallel.story_branches import StoryAttempt, make_story_session, work_on_story
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.run_end import has_started, record_spending
 from prd2pr.workflow.session import Session
 
@@ -61,7 +61,7 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
     state = StateStore(context.git, order.prd).load(head) if head else None
     if state is None or state.prd is None:
         return PrdOutcome("nothing-to-do", f"{branch} contains no plan", prd=order.prd, branch=branch)
-    session = context.open_session(state.prd, issue_number(order.prd))
+    session = context.open_session(state.prd, parse_issue_number(order.prd))
     session = replace(
         session, constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, order.share))
     )
@@ -104,12 +104,12 @@ def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:
     The machine is discarded after the job, and a story's branch holds steps of that story only.
     """
     own = run.own
-    if has_started(own.store.load(current_head(own)), run.story):
+    if has_started(own.store.load(get_current_head(own)), run.story):
         record_spending(own, out_of_budget=out_of_budget)
         return
     there = sync_branch(run.context.git, run.context.remote, run.session.target.branch)
     if there is not None:
-        own.services.journal.move_entries(current_head(own), there)
+        own.services.journal.move_entries(get_current_head(own), there)
         record_spending(
             replace(run.session, services=replace(run.session.services, journal=own.services.journal), log=own.log),
             out_of_budget=out_of_budget,

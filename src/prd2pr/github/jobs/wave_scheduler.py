@@ -25,7 +25,14 @@ from prd2pr.domain.scheduling import find_startable_stories
 from prd2pr.errors import BranchMoved, SpendLimit, StepsRewritten
 from prd2pr.github.branch_writer import delete_remote_branch, sync_branches
 from prd2pr.github.prd_run_report import publish_run, stop_for_spend_limit
-from prd2pr.github.wave import Share, Wave, compute_total_spend, is_record_of_run, latest_spend_by_run, split_budget
+from prd2pr.github.wave import (
+    Share,
+    Wave,
+    compute_total_spend,
+    find_latest_spend_by_run,
+    is_record_of_run,
+    split_budget,
+)
 from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
 from prd2pr.state.layout import ID
@@ -33,8 +40,12 @@ from prd2pr.state.store import BranchState
 from prd2pr.workflow.next_action import load_ordered_situation, load_situation
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
-from prd2pr.workflow.parallel.story_session import format_story_branch_prefix, make_story_session, story_branch_name
-from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps
+from prd2pr.workflow.parallel.story_session import (
+    format_story_branch_prefix,
+    make_story_branch_name,
+    make_story_session,
+)
+from prd2pr.workflow.run import describe_stop, get_current_head, refuse_lost_steps
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import prepare_sprint
 
@@ -124,7 +135,7 @@ def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
     context, session = run.context, run.session
     prefix = format_story_branch_prefix(session)
     heads = sync_branches(context.git, context.remote, prefix)
-    stories = session.store.load(current_head(session)).backlog.stories
+    stories = session.store.load(get_current_head(session)).backlog.stories
     rows = {story.id: story for story in stories}
     names = {branch.removeprefix(prefix): head for branch, head in heads.items()}
     order = [name for name in (*rows, *sorted(set(names) - set(rows))) if name in names and ID.fullmatch(name)]
@@ -166,7 +177,7 @@ def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> Integration
 
 def clean_up_branch(run: PrdRun, each: StartedStory, result: IntegrationResult) -> None:
     """Delete the branch on GitHub if it was deleted here. What was set aside is kept under a ref."""
-    context, branch = run.context, story_branch_name(run.session, each.story)
+    context, branch = run.context, make_story_branch_name(run.session, each.story)
     if result.outcome == "again" or (result.outcome == "over" and result.reason):
         context.remote.push_ref(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
     if context.git.branch_head(branch) is None and not delete_remote_branch(context.remote, branch, each.head):
@@ -178,12 +189,12 @@ def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) ->
 
     Settled stories are set aside, whatever they hold.
     """
-    git, trunk = run.context.git, current_head(run.session)
+    git, trunk = run.context.git, get_current_head(run.session)
     for each in stories:
         left = git.merge_base(trunk, each.head)
         false = None if each.is_settled or left is None else find_rewritten_since(git, left, each.head)
         if false is not None:
-            branch = story_branch_name(run.session, each.story)
+            branch = make_story_branch_name(run.session, each.story)
             raise StepsRewritten(
                 f"nothing is built on {branch}: {false.sentence()}",
                 remedy=f"Push {branch} as it was before, or delete it: {each.story} then starts again.",
@@ -199,7 +210,7 @@ def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory
     stopped = find_wave_stop(run, stories)
     if stopped is not None:
         return stopped
-    head = current_head(session)
+    head = get_current_head(session)
     going = {each.story: each.head for each in keep_one_restarted(stories)}
     most = session.config.story_jobs
     started = frozenset(each.story for each in stories)
@@ -211,7 +222,7 @@ def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory
     mine = {story: at for story, at in wanted.items() if story not in at_work}
     if not mine:
         return NoAction("nothing", f"another run is working on {', '.join(wanted)}")
-    return Wave(session.prd.id, mine, budget_share(run, session.store.load(head), stories, len(mine)))
+    return Wave(session.prd.id, mine, compute_budget_share(run, session.store.load(head), stories, len(mine)))
 
 
 def keep_one_restarted(stories: tuple[StartedStory, ...]) -> tuple[StartedStory, ...]:
@@ -241,7 +252,7 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
     if before is None or run.steps or not before.stories:
         return None
     now = {each.story: each.head for each in stories}
-    backlog = run.session.store.load(current_head(run.session)).backlog
+    backlog = run.session.store.load(get_current_head(run.session)).backlog
     settled = {story.id for story in backlog.stories if story.status in SETTLED}  # by another run
     moved = any(story in settled or now.get(story, at) != at for story, at in before.stories.items())
     return None if moved else NoAction("stopped", NO_PROGRESS, CHECK_JOBS)
@@ -250,10 +261,10 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
 # --- money ------------------------------------------------------------------------------------------------------------
 
 
-def budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
+def compute_budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
     """Return the budget of each job. Raises `SpendLimit` before a wave is handed on without money."""
     session, number = run.session, run.context.job.run_number
-    records = latest_spend_by_run(list_spend_records(state, *(each.state for each in stories)))
+    records = find_latest_spend_by_run(list_spend_records(state, *(each.state for each in stories)))
     records[session.log.id] = session.log.spend  # by now
     spent_run = compute_total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
     spent_prd = compute_total_spend(records)
@@ -310,7 +321,7 @@ def integrate_or_hand_off(run: PrdRun) -> NoAction | None:
 
 def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on: bool) -> NoAction | None:
     session = run.session
-    view = load_ordered_situation(session, session.store.load(current_head(session)))
+    view = load_ordered_situation(session, session.store.load(get_current_head(session)))
     following = find_next_story(view)
     if isinstance(following, NoAction):
         return following
@@ -324,7 +335,7 @@ def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on
 
 def find_project_stop(session: Session) -> NoAction | None:
     """Return a pause or a missing PRD: then nothing is integrated either."""
-    view = load_situation(session, session.store.load(current_head(session)))
+    view = load_situation(session, session.store.load(get_current_head(session)))
     return view.prd_stop or check_human_stop(view)
 
 
@@ -348,7 +359,7 @@ def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None
 
 def start_due_sprint(session: Session) -> NoAction | None:
     """Start the sprint on the PRD's branch: a story's branch holds steps of that story only."""
-    before = current_head(session)
+    before = get_current_head(session)
     try:
         with session.git.lock(f"branch-{session.prd.id}"):
             ready = prepare_sprint(session, before)

@@ -46,7 +46,7 @@ def check_name(story: str, phase: str) -> str:
     return f"prd2pr / {phase}({clip(clean_line(story), 60)})"
 
 
-def phase_check(  # noqa: PLR0917 what a check consists of
+def build_phase_check(  # noqa: PLR0917 what a check consists of
     prd: str,
     story: StoryView,
     step: StepView,
@@ -67,7 +67,7 @@ def phase_check(  # noqa: PLR0917 what a check consists of
     )
 
 
-def whole_check(pull_view: PullRequestView, sha: str, summary: str, *, refuted: bool = False) -> CheckRun:
+def build_whole_check(pull_view: PullRequestView, sha: str, summary: str, *, refuted: bool = False) -> CheckRun:
     """Build the check on the branch's head, which branch protection can require."""
     done: dict[Tone, Conclusion] = {"proven": "success", "blocked": "action_required", "unproven": "failure"}
     unclaimed: Conclusion | None = "action_required" if pull_view.unproven else None
@@ -97,7 +97,9 @@ def place_findings(
         if not path or "\n" in path:
             unplaced.append(finding)
             continue
-        line = finding.line or find_test_line(read(path) or "", finding.test) or first_changed_line(patch, path) or 1
+        line = (
+            finding.line or find_test_line(read(path) or "", finding.test) or find_first_changed_line(patch, path) or 1
+        )
         placed.append(build_annotation(finding, path, line))
     return tuple(placed), tuple(unplaced)
 
@@ -134,7 +136,7 @@ DECLARATIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def first_changed_line(patch: str, path: str) -> int:
+def find_first_changed_line(patch: str, path: str) -> int:
     """Return the first line of the file that the commit changed; 0 if there is none."""
     here, line = False, 0
     for text in patch.split("\n"):

@@ -38,12 +38,12 @@ from prd2pr.views.plan import format_budget, format_plan_diff, format_plan_estim
 from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.untrusted_text import (
     BODY_LIMIT,
-    code_block,
-    code_span,
     escape_line,
     escape_paragraphs,
     escape_prose,
     fit_to_limit,
+    format_code_block,
+    format_code_span,
 )
 
 BLANK_LINES = re.compile(r"\n{3,}")
@@ -67,9 +67,9 @@ def format_run_time(run: RunRecord) -> str:
 
 FILTERS: Filters = {
     "budget_text": format_budget,
-    "block": lambda text, language="": code_block(clip(text, MAX_BLOCK_LENGTH), language),
+    "block": lambda text, language="": format_code_block(clip(text, MAX_BLOCK_LENGTH), language),
     "clip": clip,
-    "code": lambda text: code_span(clip(text, MAX_CODE_LENGTH)),
+    "code": lambda text: format_code_span(clip(text, MAX_CODE_LENGTH)),
     "count": count,
     "diff_lines": format_plan_diff,
     "dollars": format_dollars,

@@ -218,6 +218,6 @@ def is_refusal(answer: CommandReply) -> bool:
     return isinstance(answer, NotExecuted) or (isinstance(answer, GateReply) and not answer.accepted)
 
 
-def refusal_reason(answer: CommandReply) -> str:
+def format_refusal_reason(answer: CommandReply) -> str:
     """Return the reason in one line for the job; empty if the command was executed."""
     return answer.why if isinstance(answer, NotExecuted | GateReply) and is_refusal(answer) else ""

@@ -71,7 +71,7 @@ def build_status_view(
     return StatusView(
         pr=pull_view,
         headline=headline,
-        reason=refuted.sentence() if refuted else headline_reason(pull_view, status, headline, stop),
+        reason=refuted.sentence() if refuted else format_headline_reason(pull_view, status, headline, stop),
         next=choose_next_step(pull_view, stop, problem),
         refusals=tuple(each for each in pull_view.refusals if not each.crossed)[-MAX_REFUSALS:],
         questions=pull_view.questions if waiting else (),
@@ -84,7 +84,9 @@ def build_status_view(
     )
 
 
-def headline_reason(pull_view: PullRequestView, status: Status, headline: Headline, stop: NoAction | None) -> str:
+def format_headline_reason(
+    pull_view: PullRequestView, status: Status, headline: Headline, stop: NoAction | None
+) -> str:
     """Return what the next step does not say."""
     if headline == "blocked":
         blocked = next((row for row in pull_view.board if row.tone == "blocked"), None)
@@ -165,11 +167,11 @@ LABEL_STYLES: dict[LabelState, tuple[str, str]] = {
 }
 
 
-def state_label(names: Labels, headline: Headline) -> Label:
+def get_state_label(names: Labels, headline: Headline) -> Label:
     light = LABEL_STATES[headline]
     colour, words = LABEL_STYLES[light]
     return Label(getattr(names, light), colour, words)
 
 
-def state_label_names(names: Labels) -> tuple[str, ...]:
+def list_state_label_names(names: Labels) -> tuple[str, ...]:
     return names.active, names.waiting, names.blocked, names.done

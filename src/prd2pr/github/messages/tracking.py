@@ -52,7 +52,7 @@ def build_tracking_view(
     )
 
 
-def story_issues_by_id(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> dict[str, Issue]:
+def map_story_issues(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> dict[str, Issue]:
     """Return our story issues of this PRD by their markers. The first one counts; others may copy a marker."""
     found: dict[str, Issue] = {}
     for issue in issues:
@@ -97,7 +97,7 @@ def format_pull_title(pull_view: PullRequestView) -> str:
     return clip_title(pull_view.title)
 
 
-def titles_from_prds(prds: Iterable[Prd]) -> frozenset[str]:
+def list_prd_titles(prds: Iterable[Prd]) -> frozenset[str]:
     """Return the titles that we may have given a pull request or tracking issue; any other was chosen by a person."""
     names = {clip(clean_line(prd.title), MAX_TITLE) or prd.id for prd in prds}
     return frozenset(clip_title(text) for name in names for text in (name, f"{TRACKING_PREFIX}{name}"))

@@ -9,10 +9,10 @@ from prd2pr.errors import InputInvalid, StateProblem
 from prd2pr.github.messages.checks import (
     MAX_ANNOTATIONS,
     CheckView,
+    build_phase_check,
+    build_whole_check,
     list_steps_to_check,
-    phase_check,
     place_findings,
-    whole_check,
 )
 from prd2pr.github.messages.rendering import check_text, render_whole_check_text
 from prd2pr.proof.claims.claim import make_claim_error
@@ -33,7 +33,7 @@ PATCH_BYTES = 400_000
 
 def publish_checks(publication: Publication, checked: str) -> str:
     """Return the last commit whose check is published now. `checked`: the one that was last before."""
-    behind = commits_after(publication, checked)
+    behind = list_commits_after(publication, checked)
     waiting = [(story, step) for story, step in list_steps_to_check(publication.pull_view) if step.commit in behind]
     waiting.sort(key=lambda pair: behind[pair[1].commit])
     publication.has_more |= len(waiting) > MAX_CHECKS
@@ -42,7 +42,7 @@ def publish_checks(publication: Publication, checked: str) -> str:
         checked = step.commit
     if publication.is_stopped:
         publication.hub.check(
-            whole_check(
+            build_whole_check(
                 publication.pull_view,
                 publication.head,
                 render_whole_check_text(publication.pull_view),
@@ -52,7 +52,7 @@ def publish_checks(publication: Publication, checked: str) -> str:
     return checked
 
 
-def commits_after(publication: Publication, checked: str) -> dict[str, int]:
+def list_commits_after(publication: Publication, checked: str) -> dict[str, int]:
     """Return the branch's commits after `checked` in order; all if that one is gone.
 
     The order is that in which they reached the branch: a story's own branch may contain older ones.
@@ -79,7 +79,7 @@ def publish_phase_check(publication: Publication, story: StoryView, step: StepVi
     shown = placed[:MAX_ANNOTATIONS]
     view = CheckView(story, step, publication.pull_view.check, len(shown), unplaced, len(placed) - len(shown))
     publication.hub.check(
-        phase_check(
+        build_phase_check(
             publication.pull_view.prd,
             story,
             step,

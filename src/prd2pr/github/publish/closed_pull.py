@@ -9,7 +9,7 @@ from prd2pr.github.event_prds import Subject, find_prd_by_id
 from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView, count_settled
 from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.rendering import render_closed_text, render_halted_text
-from prd2pr.github.messages.status import state_label, state_label_names
+from prd2pr.github.messages.status import get_state_label, list_state_label_names
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.state.store import BranchState, StateStore
 
@@ -20,7 +20,9 @@ def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: s
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
         if found is None:
             return False
-        text = render_closed_text(build_closed_view(context, subject, pull, head), marks=kept_markers(subject, found))
+        text = render_closed_text(
+            build_closed_view(context, subject, pull, head), marks=list_kept_markers(subject, found)
+        )
         if is_same_text(found.body, text):
             return False
         set_closed_labels(context, pull)
@@ -41,11 +43,11 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
         if found is None:
             return False
-        text = render_halted_text(HaltedView(pull.title, why.reason, why.next), marks=kept_markers(subject, found))
+        text = render_halted_text(HaltedView(pull.title, why.reason, why.next), marks=list_kept_markers(subject, found))
         if is_same_text(found.body, text):
             return False
         labels = context.config.labels
-        context.hub.set_labels(pull.number, (state_label(labels, "waiting"),), state_label_names(labels))
+        context.hub.set_labels(pull.number, (get_state_label(labels, "waiting"),), list_state_label_names(labels))
         context.hub.edit_comment(found.id, text)
     except HubProblem as problem:
         context.progress.say("note", text=f"#{pull.number} could not be published as waiting: {problem.what}")
@@ -53,14 +55,14 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
     return True
 
 
-def kept_markers(subject: Subject, found: Comment) -> list[str]:
+def list_kept_markers(subject: Subject, found: Comment) -> list[str]:
     """Return the markers with which the work continues if the pull request is reopened."""
     head, checked = read_sha_marker("head", found.body), read_sha_marker("checked", found.body)
     marks = [make_marker("head", head) if head else "", make_marker("checked", checked) if checked else ""]
     return [make_marker("status", subject.id), *filter(None, marks)]
 
 
-def next_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> str:
+def suggest_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> str:
     return build_closed_view(context, subject, pull, head).next_step
 
 
@@ -96,8 +98,8 @@ def find_prd_path(context: GitHubContext, subject: Subject, known: BranchState |
 def set_closed_labels(context: GitHubContext, pull: Pull) -> None:
     """Remove the state labels. A merged pull request keeps the label for done."""
     labels = context.config.labels
-    done = (state_label(labels, "done"),) if pull.merged and labels.done in pull.labels else ()
-    context.hub.set_labels(pull.number, done, state_label_names(labels))
+    done = (get_state_label(labels, "done"),) if pull.merged and labels.done in pull.labels else ()
+    context.hub.set_labels(pull.number, done, list_state_label_names(labels))
 
 
 def close_tracking_issue(context: GitHubContext, subject: Subject, pull: Pull) -> None:

@@ -58,15 +58,17 @@ def publish_plan(publication: Publication, number: int) -> bool:
 
 def ask_about_removed(publication: Publication, number: int) -> None:
     """Ask at once about what was removed from the PRD but is planned or built."""
-    diff = last_plan_diff(publication)
+    diff = find_last_plan_diff(publication)
     if diff is None or not diff.asked:
         return
-    said = PlanReply(current_plan_view(publication, "", None), diff, step_after_removal(publication, diff))
+    said = PlanReply(
+        build_current_plan_view(publication, "", None), diff, suggest_step_after_removal(publication, diff)
+    )
     marker = make_marker("waiting", publication.prd.id, f"removed/{publication.head}")
     post_once(publication.hub, number, said, marker, commit_url=publication.request.commit_url)
 
 
-def step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextStep:
+def suggest_step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextStep:
     """Suggest a separate story for the removal once everything is built."""
     if diff is None or not diff.asked:
         return NextStep("")
@@ -78,15 +80,17 @@ def post_plan(
     publication: Publication, number: int, stories: tuple[Story, ...], command: str, approved: frozenset[str] | None
 ) -> None:
     marker = make_marker("plan", publication.prd.id, compute_plan_digest(publication.prd, stories)[:16])
-    diff = last_plan_diff(publication)
-    plan = PlanReply(current_plan_view(publication, command, approved), diff, step_after_removal(publication, diff))
+    diff = find_last_plan_diff(publication)
+    plan = PlanReply(
+        build_current_plan_view(publication, command, approved), diff, suggest_step_after_removal(publication, diff)
+    )
     text = render_reply(plan, marker=marker, commit_url=publication.request.commit_url)
     there = publication.hub.comment(number, text, marker=marker)
-    if command and next_step_text(there.body) != next_step_text(text):
+    if command and format_next_step(there.body) != format_next_step(text):
         publication.hub.edit_comment(there.id, text)  # the same plan again: ask for what is accepted now
 
 
-def current_plan_view(publication: Publication, command: str, approved: frozenset[str] | None) -> PlanView:
+def build_current_plan_view(publication: Publication, command: str, approved: frozenset[str] | None) -> PlanView:
     session, backlog = publication.request.session, publication.state.backlog
     has_open_stories = any(story.status not in SETTLED for story in backlog.stories)
     config = publication.config
@@ -106,12 +110,12 @@ def current_plan_view(publication: Publication, command: str, approved: frozense
     )
 
 
-def next_step_text(text: str) -> str:
+def format_next_step(text: str) -> str:
     """Return the last paragraph of a plan's comment, without link targets."""
     return LINK_TARGET.sub("]", text.rpartition(NEXT_HEADING)[2]).strip()
 
 
-def last_plan_diff(publication: Publication) -> PlanDiff | None:
+def find_last_plan_diff(publication: Publication) -> PlanDiff | None:
     """Return how the last plan on the branch differs from the one before; None for the first."""
     git, store = publication.git, publication.request.session.store
     made = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prd2pr.domain.wording import inflect_noun
-from prd2pr.github.commands.verification import without_cache
+from prd2pr.github.commands.verification import disable_cache
 from prd2pr.memory.commit import make_retention_policy
 from prd2pr.proof.verify import Verifier
 from prd2pr.state.branch_base import find_branch_start
@@ -31,7 +31,7 @@ def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
     steps = [commit.sha for commit in session.git.log_all(f"{base}..{head}") if read_commit_step(commit) is not None]
     if session.log.branch_writes.commits.issuperset(steps):
         return None
-    gathering = replace(session.services.gathering, runner=without_cache(session.services.runner))
+    gathering = replace(session.services.gathering, runner=disable_cache(session.services.runner))
     days = make_retention_policy(session.config.retention)
     checked = Verifier(session.git, gathering, session.constraints.gate_policy, lambda _: None, keeping=days).verify(
         base, head
@@ -39,11 +39,13 @@ def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
     # A commit without a claim is reported separately: only a claim can be false.
     if all(each.proved or each.unproven for each in checked):
         return None
-    bad = tuple(UnprovedCommit(each.commit, each.subject, error_codes(each)) for each in checked if not each.proved)
+    bad = tuple(
+        UnprovedCommit(each.commit, each.subject, list_error_codes(each)) for each in checked if not each.proved
+    )
     return BranchRefutation(len(checked) - len(bad), len(checked), bad)
 
 
-def error_codes(checked: CommitCheck) -> tuple[str, ...]:
+def list_error_codes(checked: CommitCheck) -> tuple[str, ...]:
     return tuple(sorted({finding.code for finding in checked.findings if finding.severity == "error"}))
 
 

@@ -21,15 +21,15 @@ from prd2pr.github.messages.status import (
     LABEL_STATES,
     Headline,
     StatusView,
-    state_label,
-    state_label_names,
+    get_state_label,
+    list_state_label_names,
 )
 from prd2pr.github.messages.tracking import format_pull_title
 from prd2pr.github.publish.checks import publish_checks
 from prd2pr.github.publish.context import Publication, PublishedLinks, PublishRequest
 from prd2pr.github.publish.plan_comment import ask_about_removed, publish_plan, request_approval
 from prd2pr.github.publish.proof import mark_refuted
-from prd2pr.github.publish.tracking import earlier_pull_titles, publish_tracking
+from prd2pr.github.publish.tracking import list_earlier_pull_titles, publish_tracking
 from prd2pr.reports.pull_request import build_pull_request_view
 from prd2pr.reports.rendering import render_body
 from prd2pr.state.branch_base import is_started_after_merge
@@ -69,7 +69,7 @@ def merge_description(there: str, ours: str) -> str:
     return "\n\n".join(part for part in (before, marked, after) if part)
 
 
-def foreign_length(there: str) -> int:
+def count_foreign_characters(there: str) -> int:
     """Return how many characters of the limit are taken."""
     return len(merge_description(there, ""))
 
@@ -95,7 +95,8 @@ def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
     publication.is_complete = publication.is_stopped and not publication.notes and not publication.has_more
     publication.attempt("the labels", lambda: set_state_labels(publication, pull))
     comment = publication.attempt(
-        "the status comment", lambda: publish_status(publication, pull, tracking, found, checked or last_checked(found))
+        "the status comment",
+        lambda: publish_status(publication, pull, tracking, found, checked or find_last_check(found)),
     )
     publication.attempt("the request to a person", lambda: notify_person(publication, pull))
     return PublishedLinks(pull, comment, tracking, tuple(publication.notes))
@@ -107,18 +108,18 @@ def is_published_already(publication: Publication, pull: Pull, found: Comment) -
     A run without a request then skips checks and issues. Another head, text, base or a missing marker publishes
     everything again.
     """
-    marks = (current_shown_marker(publication, pull), proved_marker_if_settled(publication))
+    marks = (find_current_shown_marker(publication, pull), make_marker_if_settled(publication))
     return publication.request.unrequested and publication.problem is None and all(mark in found.body for mark in marks)
 
 
-def proved_marker_if_settled(publication: Publication) -> str:
+def make_marker_if_settled(publication: Publication) -> str:
     """Return the marker; empty if what is published is not proved as a whole."""
     if publication.headline not in HEADLINES_WITH_PROOF:
         return ""
     return make_marker("proved", publication.head, publication.request.session.target.base_commit)
 
 
-def current_shown_marker(publication: Publication, pull: Pull) -> str:
+def find_current_shown_marker(publication: Publication, pull: Pull) -> str:
     said = strip_run_link(render_status_text(publication.view(pull), marks=[]))
     return make_marker("shown", publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
 
@@ -129,7 +130,7 @@ def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issu
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
         found = hub.find_comment(pull.number, make_marker("status", publication.prd.id))
-        publish_status(publication, pull, tracking, found, last_checked(found))
+        publish_status(publication, pull, tracking, found, find_last_check(found))
 
 
 def open_publication(hub: GitHubHub, request: PublishRequest) -> Publication:
@@ -184,7 +185,7 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
         return hub.open_pull(format_pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
     if there.open:
         title = format_pull_title(pull_view)
-        if there.title != title and there.title in earlier_pull_titles(publication):
+        if there.title != title and there.title in list_earlier_pull_titles(publication):
             there = replace(there, title=title)
             hub.edit_pull(there, title=title)
         text = build_description(publication, there.body)
@@ -196,7 +197,7 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
 
 def build_description(publication: Publication, there: str) -> str:
     """Insert our text between what people wrote. If they left too little room, theirs stays as it is."""
-    room = BODY_LIMIT - foreign_length(there)
+    room = BODY_LIMIT - count_foreign_characters(there)
     try:
         ours = render_body(
             publication.pull_view, commit_url=publication.request.commit_url, closes=publication.issue, limit=room
@@ -227,13 +228,13 @@ def is_ready_for_review(publication: Publication) -> bool:
 
 
 def set_state_labels(publication: Publication, pull: Pull) -> None:
-    names = state_label_names(publication.config.labels)
-    wanted = state_label(publication.config.labels, publication.view(pull).headline)
+    names = list_state_label_names(publication.config.labels)
+    wanted = get_state_label(publication.config.labels, publication.view(pull).headline)
     if {name for name in pull.labels if name in names} != {wanted.name}:
         publication.hub.set_labels(pull.number, (wanted,), names)
 
 
-def last_checked(found: Comment | None) -> str:
+def find_last_check(found: Comment | None) -> str:
     return read_sha_marker("checked", found.body) if found else ""
 
 
@@ -241,12 +242,12 @@ def publish_status(
     publication: Publication, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
     marker = make_marker("status", publication.prd.id)
-    whole = current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
+    whole = find_current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
     marks = [
         marker,
         make_marker("head", publication.head),
         make_marker("checked", checked) if checked else "",
-        proved_marker_if_settled(publication),
+        make_marker_if_settled(publication),
         whole,
     ]
     if publication.request.session.host.refuted is not None:

@@ -15,10 +15,10 @@ from prd2pr.github.messages.tracking import (
     format_story_title,
     format_tracking_title,
     is_reused_issue,
+    list_prd_titles,
     list_settled_story_ids,
     list_stories_without_issue,
-    story_issues_by_id,
-    titles_from_prds,
+    map_story_issues,
 )
 from prd2pr.state.branch_base import find_branch_start, is_follow_up_branch
 from prd2pr.state.commit_message import StepRef
@@ -42,7 +42,7 @@ def publish_tracking(publication: Publication, pull: int) -> Issue | None:
         if below
         else None
     )
-    text = tracking_body(publication, pull, issues or {})
+    text = render_tracking_body(publication, pull, issues or {})
     if ours:
         update_tracking_issue(publication, parent, text)
     else:
@@ -50,7 +50,7 @@ def publish_tracking(publication: Publication, pull: int) -> Issue | None:
     return parent
 
 
-def tracking_body(publication: Publication, pull: int, issues: dict[str, Issue]) -> str:
+def render_tracking_body(publication: Publication, pull: int, issues: dict[str, Issue]) -> str:
     state, following = publication.state, publication.view(None).next
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     runs.sort(key=run_start)
@@ -70,7 +70,7 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
     there = publication.hub.find_issue(marker)
     if there is None:
         there = publication.hub.open_issue(
-            format_tracking_title(publication.pull_view), tracking_body(publication, pull, {}), (), marker=marker
+            format_tracking_title(publication.pull_view), render_tracking_body(publication, pull, {}), (), marker=marker
         )
     elif not there.open and publication.just_planned and is_tracking_reopened(publication):
         publication.hub.edit_issue(there.number, closed=False)
@@ -84,14 +84,14 @@ def is_tracking_reopened(publication: Publication) -> bool:
     return is_follow_up_branch(session.store, publication.head, session.target.base_commit)
 
 
-def earlier_pull_titles(publication: Publication) -> frozenset[str]:
+def list_earlier_pull_titles(publication: Publication) -> frozenset[str]:
     """Return the titles from all plans of the branch so far."""
     store = publication.request.session.store
     plans = (store.load(sha).prd for sha, step in list_steps_so_far(publication) if step.phase is Phase.PLAN)
-    return titles_from_prds(prd for prd in plans if prd is not None)
+    return list_prd_titles(prd for prd in plans if prd is not None)
 
 
-def earlier_story_titles(publication: Publication, story: str) -> frozenset[str]:
+def list_earlier_story_titles(publication: Publication, story: str) -> frozenset[str]:
     store = publication.request.session.store
     backlogs = (store.load(sha).backlog for sha, _ in list_steps_so_far(publication))
     return frozenset(format_story_title(each) for backlog in backlogs for each in backlog.stories if each.id == story)
@@ -108,7 +108,7 @@ def list_steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]
 
 def update_tracking_issue(publication: Publication, parent: Issue, text: str) -> None:
     title = format_tracking_title(publication.pull_view)
-    if parent.open and parent.title != title and parent.title in earlier_pull_titles(publication):
+    if parent.open and parent.title != title and parent.title in list_earlier_pull_titles(publication):
         publication.hub.edit_issue(parent.number, title=title)
     if parent.open and not is_same_text(parent.body, text):
         publication.hub.edit_issue(parent.number, body=text)
@@ -124,7 +124,7 @@ def update_tracking_comment(publication: Publication, parent: Issue, text: str) 
 
 
 def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> dict[str, Issue]:
-    issues = story_issues_by_id(publication.hub.sub_issues(parent.number), publication.prd.id, publication.hub.ours())
+    issues = map_story_issues(publication.hub.sub_issues(parent.number), publication.prd.id, publication.hub.ours())
     for story in list_stories_without_issue(publication.state.backlog.stories, issues):
         issues[story.id] = open_story_issue(publication, parent, story, pull)
     publication.has_more |= bool(list_stories_without_issue(publication.state.backlog.stories, issues))
@@ -155,7 +155,7 @@ def rewrite_reused_issues(
         text = render_story_issue_text(
             story, publication.prd, pull, marker=make_marker("story", f"{publication.prd.id}/{story.id}")
         )
-        if is_reused_issue(issue, story, text, earlier_story_titles(publication, story.id)):
+        if is_reused_issue(issue, story, text, list_earlier_story_titles(publication, story.id)):
             publication.hub.edit_issue(issue.number, title=title, body=text, closed=story.id in settled)
             yield story.id, replace(issue, title=title, body=text, open=story.id not in settled)
 

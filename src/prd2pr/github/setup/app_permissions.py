@@ -72,16 +72,16 @@ def get_requested_events() -> list[str]:
     return [each.event for each in EVENTS]
 
 
-def missing_permissions(granted: Mapping[str, str]) -> tuple[Permission, ...]:
+def list_missing_permissions(granted: Mapping[str, str]) -> tuple[Permission, ...]:
     """Return what an App or its installation was not granted. `write` includes `read`."""
     return tuple(each for each in PERMISSIONS if granted.get(each.name) not in (each.access, "write", "admin"))
 
 
-def missing_events(subscribed: list[str]) -> tuple[Subscription, ...]:
+def list_missing_events(subscribed: list[str]) -> tuple[Subscription, ...]:
     return tuple(each for each in EVENTS if each.event not in subscribed)
 
 
-def app_page() -> str:
+def make_app_page_url() -> str:
     permissions = "".join(f"| {each.title} | {each.access} | {each.why} |\n" for each in PERMISSIONS)
     events = "".join(f"| `{each.event}` | {each.why} |\n" for each in EVENTS)
     return (

@@ -11,8 +11,8 @@ from prd2pr.config_file import load_config
 from prd2pr.errors import ConfigInvalid
 from prd2pr.github.client.setup_branch import SetupBranch
 from prd2pr.github.messages.rendering import render_offer_text
-from prd2pr.github.setup.onboarding import SETUP_TITLE, starting_files
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, key_names, workflow_text
+from prd2pr.github.setup.onboarding import SETUP_TITLE, render_starting_files
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_key_names, render_workflow
 
 # Not the branch of `/project register`: a pull request that was closed there does not decline this one.
 OFFER_BRANCH = "prd2pr-onboarding"
@@ -30,7 +30,7 @@ class SetupOffer:
 WorkflowText = Callable[[Config, str], str]
 
 
-def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowText = workflow_text) -> SetupOffer:
+def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowText = render_workflow) -> SetupOffer:
     """Offer the setup; doing it twice opens nothing twice. `app_url`: the page of the App."""
     about = target.repository()
     repository, base = str(about["full_name"]), str(about["default_branch"])
@@ -45,27 +45,27 @@ def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowTex
     if there is not None:
         # Merged, and the workflow deleted since: that was a decision too.
         return SetupOffer(repository, "open already" if there.open else "declined", there.number)
-    files = missing_files(target, head, base, workflow)
+    files = list_missing_files(target, head, base, workflow)
     made = target.branch_head(OFFER_BRANCH)
     if made is None and not target.create_branch(OFFER_BRANCH, head, files, f"{SETUP_TITLE}\n"):
         made = target.branch_head(OFFER_BRANCH)
     # Left by a run that was cut off, or another branch of this name.
     if made is not None and target.read_text(WORKFLOW_PATH, made) is None:
         return SetupOffer(repository, "branch taken")
-    config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
-    body = render_offer_text(tuple(files), repository, secrets=tuple(key_names(config)), app_url=app_url)
+    config = load_config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
+    body = render_offer_text(tuple(files), repository, secrets=tuple(list_key_names(config)), app_url=app_url)
     pull = target.hub.open_pull(SETUP_TITLE, body, OFFER_BRANCH, base, draft=False)
     return SetupOffer(repository, "opened", pull.number)
 
 
-def missing_files(target: SetupBranch, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
+def list_missing_files(target: SetupBranch, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
     """Return the missing files. The workflow is generated for the settings that will be in force."""
-    files = {name: text for name, text in starting_files().items() if target.read_text(name, head) is None}
-    config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
+    files = {name: text for name, text in render_starting_files().items() if target.read_text(name, head) is None}
+    config = load_config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
     return {**files, WORKFLOW_PATH: workflow(config, base)}
 
 
-def config_or_default(text: str | None) -> Config:
+def load_config_or_default(text: str | None) -> Config:
     """Invalid settings are reported by the first run; the setup does not wait for them."""
     try:
         return load_config(text)

@@ -13,7 +13,7 @@ from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.rendering import render_onboarding_text
 from prd2pr.github.messages.replies import RegisterReply
 from prd2pr.templating import render_template
-from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
 REGISTER = "project register"
@@ -22,7 +22,7 @@ SETUP_TITLE = "Set up prd2pr"
 TEMPLATE_PATH = "prds/_template.md"
 
 
-def starting_files() -> dict[str, str]:
+def render_starting_files() -> dict[str, str]:
     """Return the files by path; the workflow is generated from the first of them."""
     return {
         CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}),
@@ -33,13 +33,13 @@ def starting_files() -> dict[str, str]:
 def execute_on_github(context: GitHubContext, session: Session, request: CommandRequest) -> CommandResult:
     """Execute a command. Only `/project register` is about the repository and not the PRD's branch."""
     if request.command.name == REGISTER:
-        return CommandResult(current_head(session), open_setup_pull(context, session))
+        return CommandResult(get_current_head(session), open_setup_pull(context, session))
     return execute(session, request)
 
 
 def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
     """Open one pull request, however often it is requested; none if nothing is missing."""
-    missing = missing_setup_files(context, context.base_commit)
+    missing = list_missing_setup_files(context, context.base_commit)
     if not missing:
         return RegisterReply(context.repository, context.base_branch)
     there = context.hub.pull_for_branch(SETUP_BRANCH, context.base_branch)
@@ -50,15 +50,17 @@ def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
     return RegisterReply(context.repository, context.base_branch, tuple(missing), there.number)
 
 
-def missing_setup_files(context: GitHubContext, commit: str) -> dict[str, bytes]:
-    return {path: text.encode() for path, text in starting_files().items() if context.git.read(commit, path) is None}
+def list_missing_setup_files(context: GitHubContext, commit: str) -> dict[str, bytes]:
+    return {
+        path: text.encode() for path, text in render_starting_files().items() if context.git.read(commit, path) is None
+    }
 
 
 def push_setup_files(context: GitHubContext, session: Session) -> None:
     """Add to what an earlier run pushed before it was cut off."""
     old = sync_branch(context.git, context.remote, SETUP_BRANCH)
     parent = old or context.base_commit
-    missing = missing_setup_files(context, parent)
+    missing = list_missing_setup_files(context, parent)
     if missing:
         made = context.git.commit(
             context.git.edit_tree(context.git.tree(parent), missing), [parent], f"{SETUP_TITLE}\n"

@@ -18,10 +18,10 @@ KEY_SECRETS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY",
 NOTIFY_URLS = Notify().urls_from  # `action/ready.sh` uses this name too
 
 
-def workflow_text(config: Config, branch: str, action: str = "") -> str:
-    values = {"branch": branch, "paths": push_paths(config), "keys": key_names(config), "notify": NOTIFY_URLS}
+def render_workflow(config: Config, branch: str, action: str = "") -> str:
+    values = {"branch": branch, "paths": push_paths(config), "keys": list_key_names(config), "notify": NOTIFY_URLS}
     jobs = config.story_jobs > 1
-    return render_template("init/workflow.yml.j2", {**values, "jobs": jobs, "action": action or own_action_ref()})
+    return render_template("init/workflow.yml.j2", {**values, "jobs": jobs, "action": action or find_own_action_ref()})
 
 
 def push_paths(config: Config) -> tuple[str, ...]:
@@ -30,10 +30,10 @@ def push_paths(config: Config) -> tuple[str, ...]:
 
 
 def verify_workflow_text(action: str = "") -> str:
-    return render_template("init/verify.yml.j2", {"action": action or own_action_ref()})
+    return render_template("init/verify.yml.j2", {"action": action or find_own_action_ref()})
 
 
-def own_action_ref() -> str:
+def find_own_action_ref() -> str:
     """Return this prd2pr as `uses:` of a step, with the version as a comment, as Dependabot expects it."""
     commit = get_build_commit()
     if not commit:
@@ -56,12 +56,12 @@ def check_action_ref(name: str) -> str:
     )
 
 
-def secret_names(config: Config) -> list[str]:
+def list_secret_names(config: Config) -> list[str]:
     """Return all secrets that the configuration uses."""
-    return [*key_names(config), *((NOTIFY_URLS,) if config.notify.events else ())]
+    return [*list_key_names(config), *((NOTIFY_URLS,) if config.notify.events else ())]
 
 
-def key_names(config: Config) -> list[str]:
+def list_key_names(config: Config) -> list[str]:
     """Return the secrets that the configured models need. `human`, `replay:` and `command:` need none."""
     specs = (config.models.default, config.models.strong, *config.models.roles.values())
     return sorted({name for spec in specs for kind, name in KEY_SECRETS.items() if spec.strip().startswith(kind)})

@@ -19,7 +19,7 @@ _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _CALLED_BY_NAME = frozenset({"__init__", "__new__", "__call__"})
 
 
-def public_signatures(path: str, source: str, *, before: str = "") -> tuple[Signature, ...]:
+def list_public_signatures(path: str, source: str, *, before: str = "") -> tuple[Signature, ...]:
     """Signatures of the public names. `before`: the old module; if it had no `__all__`, a new one hides nothing."""
     module = get_module_name(path)
     tree = parse_python(source)

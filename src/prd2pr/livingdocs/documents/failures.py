@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prd2pr.domain.memory_records import FailureRecord, Lesson
 from prd2pr.domain.records import CycleState, Phase, RefusedAttempt
 from prd2pr.livingdocs.history import LivingFacts, StoryHistory
-from prd2pr.livingdocs.text import first_sentences
+from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.memory.lessons import is_generated_lesson
 from prd2pr.verification.findings import FINDINGS
 
@@ -59,13 +59,18 @@ def describe_failed_story(done: StoryHistory, failure: FailureRecord | None) -> 
     design = done.cycle.design
     attempts = [(each, describe_attempt_outcome(done, each.phase)) for each in done.cycle.refused]
     tried = failure.approach if failure else design.summary if design else ""
-    return FailedStory(done.id, done.title, first_sentences(tried), attempts, done.cycle.blocked, lesson)
+    return FailedStory(done.id, done.title, extract_first_sentences(tried), attempts, done.cycle.blocked, lesson)
 
 
 def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
     """Describe a failure whose story has no records any more, or no attempts."""
     return FailedStory(
-        failure.story, failure.feature, first_sentences(failure.approach), [], failure.why_failed, failure.lesson
+        failure.story,
+        failure.feature,
+        extract_first_sentences(failure.approach),
+        [],
+        failure.why_failed,
+        failure.lesson,
     )
 
 

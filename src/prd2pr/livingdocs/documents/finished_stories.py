@@ -15,7 +15,7 @@ from prd2pr.domain.memory_records import DecisionRecord, EstimateRecord
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.history import LivingFacts, StoryHistory
 from prd2pr.livingdocs.mermaid import draw_bar_chart
-from prd2pr.livingdocs.text import first_sentences
+from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.memory.correction_factor import CorrectionFactor, EffortPair, compute_mean_factor, make_finished_story
 from prd2pr.memory.lessons import MAX_DECISION_LENGTH, count_planned_sessions, count_sessions
 
@@ -96,7 +96,7 @@ def list_story_decisions(done: StoryHistory, remembered: list[DecisionRecord]) -
         done.history.title,
         done.history.prd.path,
         done.started_at[:10],
-        first_sentences(done.story.description.strip() or (design.summary if design else ""), MAX_CONTEXT),
+        extract_first_sentences(done.story.description.strip() or (design.summary if design else ""), MAX_CONTEXT),
         [(f"{done.id}.{number}", text, why) for number, (text, why) in enumerate(rows, 1)],
     )
 

@@ -40,7 +40,7 @@ def _read_tree(tree: ast.Module, lines: int) -> SourceFile:
     return SourceFile(
         language=PYTHON,
         lines=lines,
-        about=first_docstring_sentence(tree),
+        about=extract_first_docstring_sentence(tree),
         symbols=tuple(list_public_symbols(tree)),
         functions=tuple(
             SourceFunction(each.name, each.node.lineno, each.length, each.complexity, is_fully_annotated(each.node))
@@ -52,7 +52,7 @@ def _read_tree(tree: ast.Module, lines: int) -> SourceFile:
         routes=find_routes(tree, kinds),
         commands=find_cli_commands(kinds),
         errors=tuple(
-            ErrorClass(node.name, first_docstring_sentence(node), node.lineno)
+            ErrorClass(node.name, extract_first_docstring_sentence(node), node.lineno)
             for node in tree.body
             if is_exception_class(node)
         ),
@@ -63,7 +63,7 @@ def _read_tree(tree: ast.Module, lines: int) -> SourceFile:
     )
 
 
-def first_docstring_sentence(node: ast.Module | ast.ClassDef | FunctionNode) -> str:
+def extract_first_docstring_sentence(node: ast.Module | ast.ClassDef | FunctionNode) -> str:
     """Return the first sentence of the docstring."""
     first = clean_line((ast.get_docstring(node) or "").partition("\n\n")[0])
     found = _SENTENCE.match(first)
@@ -74,12 +74,12 @@ def list_public_symbols(tree: ast.Module) -> Iterator[SourceSymbol]:
     """Yield public classes with their public methods, functions and values, without imported names."""
     for name, bound in collect_definitions(tree.body).items():
         owner, _, own = name.rpartition(".")
-        kind = symbol_kind(own, bound[-1])
+        kind = classify_symbol(own, bound[-1])
         if kind and not any(part.startswith("_") for part in name.split(".")) and not (owner and kind != "function"):
             yield SourceSymbol(own, kind, bound[-1].line, owner)
 
 
-def symbol_kind(name: str, definition: Definition) -> str:
+def classify_symbol(name: str, definition: Definition) -> str:
     """Return the kind of a definition; empty for an import. A class appears as a call of itself."""
     value = definition.value
     if isinstance(value, str):

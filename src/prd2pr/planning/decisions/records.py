@@ -47,7 +47,7 @@ class Objection:
 Effect = DecisionOutcome | CommandRefusal | Objection
 
 
-def records_after_decision(found: BranchRecords, left: DecisionOutcome) -> BranchRecords:
+def apply_decision_to_records(found: BranchRecords, left: DecisionOutcome) -> BranchRecords:
     """Return the records that the next decision would see, before anything is written."""
 
     def cycle(story: str) -> Cycle | None:
@@ -75,7 +75,7 @@ def record_project_command(status: Status, decision: Decision, command: str = ""
         command=format_decision_command(decision, name),
         by=decision.by,
         at=decision.at,
-        why=decision_reason(decision),
+        why=format_decision_reason(decision),
     )
 
 
@@ -107,7 +107,7 @@ def record_decision(status: Status, decision: Decision, before: str, after: str)
         command=format_decision_command(decision),
         before=before,
         after=after,
-        why=decision_reason(decision),
+        why=format_decision_reason(decision),
     )
     return status.model_copy(update={"transitions": (*status.transitions, made)[-KEPT_TRANSITIONS:]})
 
@@ -119,7 +119,7 @@ def format_decision_command(decision: Decision, command: str = "") -> str:
     return " ".join((f"/{command or decision.command}", *decision.stories, *number, *circuit))
 
 
-def decision_reason(decision: Decision) -> str:
+def format_decision_reason(decision: Decision) -> str:
     return " ".join(decision.text.split())[:500]
 
 

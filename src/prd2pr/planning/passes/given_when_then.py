@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from prd2pr.planning.passes.open_questions import extract_words, word_similarity
+from prd2pr.planning.passes.open_questions import compute_word_similarity, extract_words
 
 _SCENARIO = re.compile(
     r"\W*given\b(?P<given>.+?)(?:\bwhen\b(?P<when>.+?))?\bthen\b(?P<then>.+)", re.IGNORECASE | re.DOTALL
@@ -55,7 +55,7 @@ def find_contradicting_criteria(
         for (one, first), (other, second) in combinations(group, 2):
             if (
                 first.then != second.then
-                and word_similarity(_content_words(first.then), _content_words(second.then)) >= SAME_OUTCOME
+                and compute_word_similarity(_content_words(first.then), _content_words(second.then)) >= SAME_OUTCOME
             ):
                 yield one, other
 

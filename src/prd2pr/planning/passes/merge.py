@@ -11,10 +11,10 @@ from prd2pr.planning.passes.cycles import Grouping
 from prd2pr.planning.passes.drafts import OpenQuestion
 from prd2pr.planning.passes.open_questions import (
     SAME_QUESTION,
+    compute_word_similarity,
     extract_words,
     merge_assumptions,
     merge_questions,
-    word_similarity,
 )
 from prd2pr.planning.passes.overlap import mark_verify_only
 from prd2pr.planning.passes.tasks import CycleScope, CycleTasks, build_story_draft, list_earlier_cycles
@@ -155,7 +155,8 @@ def _is_already_asked(prd: Prd, question: OpenQuestion, others: Sequence[OpenQue
     about = {known[get_requirement_key(name)] for name in question.about if get_requirement_key(name) in known}
     mine = [each for each in others if about.intersection(each.about)]
     same = any(
-        word_similarity(extract_words(question.text), extract_words(each.text)) >= SAME_QUESTION for each in mine
+        compute_word_similarity(extract_words(question.text), extract_words(each.text)) >= SAME_QUESTION
+        for each in mine
     )
     return bool(about) and about <= {name for each in mine for name in each.about} and same
 

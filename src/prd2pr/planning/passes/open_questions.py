@@ -19,7 +19,7 @@ def extract_words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower()))
 
 
-def word_similarity(one: Iterable[str], other: Iterable[str]) -> float:
+def compute_word_similarity(one: Iterable[str], other: Iterable[str]) -> float:
     """Return the share of common words: 0 none, 1 all."""
     first, second = set(one), set(other)
     return len(first & second) / len(first | second) if first or second else 1.0
@@ -48,7 +48,9 @@ def merge_questions(prd: Prd, questions: Iterable[OpenQuestion]) -> tuple[str, .
 def _is_same_question(
     words: tuple[str, ...], about: frozenset[str], other: tuple[str, ...], ids: frozenset[str]
 ) -> bool:
-    return words == other or (len(about) > 1 and about == ids and word_similarity(words, other) >= SAME_QUESTION)
+    return words == other or (
+        len(about) > 1 and about == ids and compute_word_similarity(words, other) >= SAME_QUESTION
+    )
 
 
 def merge_assumptions(assumptions: Iterable[str]) -> tuple[str, ...]:

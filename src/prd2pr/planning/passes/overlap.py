@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prd2pr.domain.dependency_graph import sort_by_dependencies
 from prd2pr.domain.records import UNTESTED_KINDS, Prd
-from prd2pr.planning.passes.open_questions import extract_words, word_similarity
+from prd2pr.planning.passes.open_questions import compute_word_similarity, extract_words
 from prd2pr.planning.plan import StoryDraft
 
 # From this share of common words on, two titles name the same behaviour.
@@ -43,7 +43,7 @@ def is_overlapping(general: frozenset[str], one: StoryDraft, other: StoryDraft) 
     common = set(one.requirements) & set(other.requirements) - general
     if not common or UNTESTED_KINDS.intersection((one.kind, other.kind)):
         return False
-    if word_similarity(extract_words(one.title), extract_words(other.title)) >= SAME_TITLE:
+    if compute_word_similarity(extract_words(one.title), extract_words(other.title)) >= SAME_TITLE:
         return True
     same_files = bool(one.source_paths) and set(one.source_paths) == set(other.source_paths)
     return one.epic != other.epic and same_files and set(one.requirements) == set(other.requirements)

@@ -26,7 +26,7 @@ class PlanPart:
 
     @property
     def about(self) -> str:
-        cycles = [self.cycle.id] if self.cycle else list(dict.fromkeys(map(story_cycle_id, self.stories)))
+        cycles = [self.cycle.id] if self.cycle else list(dict.fromkeys(map(make_story_cycle_id, self.stories)))
         return " to ".join(dict.fromkeys((cycles[0], cycles[-1]))) if cycles else "all requirements"
 
     @property
@@ -42,7 +42,7 @@ class PlanPart:
         return ", ".join(listed)
 
 
-def story_cycle_id(story: StoryDraft) -> str:
+def make_story_cycle_id(story: StoryDraft) -> str:
     """Return `cycle-1` for the key `cycle-1/s2`."""
     return story.key.partition("/")[0]
 
@@ -50,10 +50,10 @@ def story_cycle_id(story: StoryDraft) -> str:
 def build_parts(name: str, stories: Sequence[StoryDraft], most: int = MAX_STORIES_PER_CALL) -> tuple[PlanPart, ...]:
     """Group the stories of neighbouring cycles into one call while they are few; a cycle is never split."""
     bundled: list[list[StoryDraft]] = []
-    for _, group in groupby(stories, story_cycle_id):
+    for _, group in groupby(stories, make_story_cycle_id):
         own = list(group)
         if bundled and len(bundled[-1]) + len(own) <= most:
             bundled[-1] += own
         else:
             bundled.append(own)
-    return tuple(PlanPart(f"{name}-{story_cycle_id(each[0])}", stories=tuple(each)) for each in bundled)
+    return tuple(PlanPart(f"{name}-{make_story_cycle_id(each[0])}", stories=tuple(each)) for each in bundled)

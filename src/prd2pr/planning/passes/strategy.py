@@ -36,5 +36,5 @@ def choose_strategy(profile: Profile, prd: Prd) -> PlanningStrategy:
     return PlanningStrategy(four_passes=number > ONE_CALL_REQUIREMENTS, why=counted)
 
 
-def max_model_calls(cycles: int) -> int:
+def compute_max_model_calls(cycles: int) -> int:
     return CALLS_FOR_CYCLES + CALLS_PER_CYCLE * cycles

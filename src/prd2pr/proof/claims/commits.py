@@ -23,7 +23,7 @@ from prd2pr.domain.records import (
 )
 from prd2pr.errors import PrdInvalid
 from prd2pr.planning.plan import backlog_to_draft, check_plan
-from prd2pr.planning.plan_diff import find_replan_violations, status_after_replan
+from prd2pr.planning.plan_diff import compute_status_after_replan, find_replan_violations
 from prd2pr.prd.parser import decode_prd, parse_prd
 from prd2pr.proof.claims.claim import StepClaim, make_claim_error
 from prd2pr.proof.claims.decisions import check_breakers, check_decision, check_status_fields, read_decision
@@ -135,7 +135,7 @@ def check_replan(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
     for what in find_replan_violations(prd, parent.backlog, change, state.backlog):
         yield make_claim_error("VER106", what, paths.backlog)
     at = state.status.transitions[-1].at if state.status.transitions else ""
-    expected = status_after_replan(parent.status, state.backlog, at=at)
+    expected = compute_status_after_replan(parent.status, state.backlog, at=at)
     cursors = state.status.cursors
     if expected.model_copy(update={"cursors": cursors}) != state.status:
         yield make_claim_error("VER106", "the status does not follow from the changed PRD", paths.status)

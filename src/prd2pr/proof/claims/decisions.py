@@ -22,7 +22,7 @@ from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memor
 from prd2pr.state.server_commands import is_valid_succession
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.decisions import count_steps, make_decision_change, note_text, read_decision_input
+from prd2pr.workflow.commits.decisions import count_steps, format_note_text, make_decision_change, read_decision_input
 
 HEAD_BOUND_COMMANDS = ("approve", "sprint start")  # valid only for the head of the branch at that time
 # What a note without a decision (blocked, retried, drafts, undone) may change in the status.
@@ -60,7 +60,7 @@ def check_decision_step(claim: StepClaim, decision: Decision, left: DecisionOutc
         yield make_claim_error(
             "VER104", f"this decision is step {left.about or PLAN_STORY}/{n}, and claims to be another"
         )
-    if claim.proof.evidence.note != note_text(decision, left):
+    if claim.proof.evidence.note != format_note_text(decision, left):
         yield make_claim_error("VER104", "the note does not match the decision", claim.evidence_path)
 
 

@@ -26,7 +26,7 @@ BEARER_SCHEME = HTTPBearer(
 MAX_TRACKED_TOKENS = 10_000  # beyond this the least recently used token is forgotten
 
 
-def utc_now() -> datetime:
+def get_utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -57,7 +57,7 @@ class RateLimiter:
 class Authenticator:
     database: Database
     rate_limiter: RateLimiter
-    clock: Callable[[], datetime] = utc_now
+    clock: Callable[[], datetime] = get_utc_now
 
     def bearer(self, presented: str) -> Bearer | None:
         return find_bearer(self.database, presented, self.clock()) if presented else None

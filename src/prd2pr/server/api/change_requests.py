@@ -109,7 +109,7 @@ def submit_change(
             409, "The Idempotency-Key was used for another request.", remedy="Use a new key for each request."
         )
     orders.wake()
-    return order_response(stored, repeated=not added)
+    return make_order_response(stored, repeated=not added)
 
 
 def make_order(request: ChangeRequest, now: datetime) -> ServerCommand:
@@ -154,7 +154,7 @@ def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: ServerCo
     return f"{bearer.id}:{key}"
 
 
-def order_response(order: OrderRecord, *, repeated: bool = False) -> Asked:
+def make_order_response(order: OrderRecord, *, repeated: bool = False) -> Asked:
     return Asked.model_validate(order, from_attributes=True).model_copy(update={"repeated": repeated})
 
 

@@ -12,9 +12,9 @@ from prd2pr.client import models as api
 from prd2pr.server.api.authentication import Authenticator, ForOperating
 from prd2pr.server.api.change_requests import (
     ChangeRequest,
+    make_order_response,
     make_reset_request,
     make_retry_request,
-    order_response,
     read_why,
     require_operate_scope,
     submit_change,
@@ -119,7 +119,7 @@ class FormOrders:
 
     def list_orders_about(self, *subjects: str) -> tuple[api.Asked, ...]:
         found = list_orders(self.app.state.parts.database, MAX_SHOWN, subjects=subjects) if subjects else ()
-        return tuple(map(order_response, found))
+        return tuple(map(make_order_response, found))
 
     def _submit(self, token: str, repo: str, change: Callable[[Bearer], ChangeRequest]) -> str:
         authenticator: Authenticator = self.app.state.authenticator

@@ -57,13 +57,13 @@ def document_statuses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+def make_problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     return JSONResponse(
         problem.model_dump(mode="json"), status_code=problem.status, headers=dict(headers or {}), media_type=MEDIA_TYPE
     )
 
 
-def status_title(status: int) -> str:
+def get_status_title(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -72,17 +72,19 @@ def status_title(status: int) -> str:
 
 async def handle_denied(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestDenied)
-    problem = Problem(title=status_title(error.status), status=error.status, detail=error.detail, remedy=error.remedy)
+    problem = Problem(
+        title=get_status_title(error.status), status=error.status, detail=error.detail, remedy=error.remedy
+    )
     headers = {"WWW-Authenticate": 'Bearer realm="prd2pr"', **error.headers} if error.status == 401 else error.headers
-    return problem_response(problem, headers)
+    return make_problem_response(problem, headers)
 
 
 async def handle_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = "This path does not exist." if error.status_code == 404 else str(error.detail)
     remedy = REMEDIES.get(error.status_code, "")
-    return problem_response(
-        Problem(title=status_title(error.status_code), status=error.status_code, detail=detail, remedy=remedy),
+    return make_problem_response(
+        Problem(title=get_status_title(error.status_code), status=error.status_code, detail=detail, remedy=remedy),
         error.headers,
     )
 
@@ -93,9 +95,9 @@ async def handle_invalid_request(_: Request, error: Exception) -> Response:
         WrongField(where=".".join(str(part) for part in each["loc"])[:200], what=str(each["msg"])[:300])
         for each in error.errors()[:MAX_FIELDS]
     )
-    return problem_response(
+    return make_problem_response(
         Problem(
-            title=status_title(422),
+            title=get_status_title(422),
             status=422,
             detail="The request is invalid.",
             remedy="See /openapi.json for its parameters.",
@@ -109,20 +111,20 @@ async def handle_database_error(request: Request, error: Exception) -> Response:
     cause = getattr(error, "orig", None) or error
     LOG.error("the database failed: %s", cause, extra={"path": request.url.path[:200]})
     problem = Problem(
-        title=status_title(503),
+        title=get_status_title(503),
         status=503,
         detail="The server's database failed.",
         remedy="Try again in a moment. The server's log has the details.",
     )
-    return problem_response(problem, {"Retry-After": "5"})
+    return make_problem_response(problem, {"Retry-After": "5"})
 
 
 async def handle_bug(request: Request, error: Exception) -> Response:
     """Log an unexpected error; the client gets no details."""
     LOG.error("a request failed", exc_info=error, extra={"path": request.url.path[:200], "method": request.method})
-    return problem_response(
+    return make_problem_response(
         Problem(
-            title=status_title(500),
+            title=get_status_title(500),
             status=500,
             detail="Internal error: this is a bug in prd2pr, not in the request.",
             remedy="The server's log has the details.",

@@ -17,7 +17,7 @@ from prd2pr.client import models as api
 from prd2pr.client.models import Check
 from prd2pr.domain.breakers.records import CircuitState
 from prd2pr.server.api.authentication import ForAdmin, ForReading, ForReadingAll, find_session_bearer, get_authenticator
-from prd2pr.server.api.change_requests import order_response
+from prd2pr.server.api.change_requests import make_order_response
 from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.stream import EventStream, Listener
@@ -93,13 +93,13 @@ def read_cursor(cursor: str) -> SortKey:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         place = json.loads(data)
     except (binascii.Error, ValueError, RecursionError):
-        raise invalid_cursor() from None
+        raise make_invalid_cursor_problem() from None
     if not isinstance(place, list) or not all(isinstance(part, str) for part in place):
-        raise invalid_cursor()
+        raise make_invalid_cursor_problem()
     return tuple(place)
 
 
-def invalid_cursor() -> RequestDenied:
+def make_invalid_cursor_problem() -> RequestDenied:
     return RequestDenied(422, "`cursor` is invalid.", remedy="Send `next` of the previous page, or omit it.")
 
 
@@ -131,7 +131,7 @@ def get_orders(
     """Return the newest orders that this token may see."""
     found = list_orders(request.app.state.parts.database, MAX_LIMIT, repo=repo, subjects=(subject,) if subject else ())
     seen = [each for each in found if bearer.sees(each.repo)][:limit]
-    return api.Listed[api.Asked](items=tuple(map(order_response, seen)))
+    return api.Listed[api.Asked](items=tuple(map(make_order_response, seen)))
 
 
 def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.Asked:
@@ -139,7 +139,7 @@ def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.As
         found = find_order(connection, order_id)
     if found is None or not bearer.sees(found.repo):
         raise not_found("order")
-    return order_response(found)
+    return make_order_response(found)
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def get_metrics(request: Request, _: ForReadingAll) -> Response:
 
 def get_audit_log(request: Request, _: ForAdmin, limit: Limit = 100) -> api.Listed[api.Asked]:
     found = list_orders(request.app.state.parts.database, limit)
-    return api.Listed[api.Asked](items=tuple(map(order_response, found)))
+    return api.Listed[api.Asked](items=tuple(map(make_order_response, found)))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

@@ -214,9 +214,9 @@ def make_page_handler(context: DashboardContext, view: View) -> Callable[[Reques
         if visit is None:
             return redirect_to_log_in(context, request)
         try:
-            return html_response(view(visit, request))
+            return make_html_response(view(visit, request))
         except PageError as refused:
-            return page_error_response(visit.links, visit.page, refused)
+            return make_page_error_response(visit.links, visit.page, refused)
 
     return answer
 
@@ -233,7 +233,7 @@ def make_form_handler(context: DashboardContext, handler: Handler) -> Callable[[
             form = await read_posted_form(context, request)
             return await run_in_threadpool(handler, context, request, form)
         except PageError as refused:
-            return page_error_response(
+            return make_page_error_response(
                 make_server_links(context, request), PageContext(visitor="", now=context.clock()), refused
             )
 
@@ -258,7 +258,7 @@ def handle_log_in(context: DashboardContext, request: Request, form: Form) -> Re
     if visitor is None:
         problem = "The token is invalid, expired or revoked."
         text = rendering.render_log_in_page(links, PageContext(now=context.clock()), problem=problem, wanted=next_path)
-        return html_response(text, 401)
+        return make_html_response(text, 401)
     start = links.section("projects")
     answer = redirect_response(next_path if is_dashboard_path(next_path, start) else start)
     answer.set_cookie(
@@ -284,7 +284,7 @@ def handle_circuit_reset(context: DashboardContext, request: Request, form: Form
         raise PageError(403, "Refused", "This token may read, but not reset circuits.")
     refused = require_order_service(context).reset(visit.token, found)
     if refused:
-        return html_response(view_circuits(replace(visit, notice=refused), request))
+        return make_html_response(view_circuits(replace(visit, notice=refused), request))
     return redirect_response(f"{visit.links.section('circuits')}#orders")
 
 
@@ -300,7 +300,7 @@ def handle_story_retry(context: DashboardContext, request: Request, form: Form) 
     why = form.get("why", "")[:MAX_WHY_LENGTH]
     refused = require_order_service(context).retry(visit.token, found, why)
     if refused:
-        return html_response(render_visited_story(replace(visit, notice=refused), found))
+        return make_html_response(render_visited_story(replace(visit, notice=refused), found))
     return redirect_response(f"{visit.links.story(found.repo, found.id)}#orders")
 
 
@@ -345,7 +345,7 @@ def find_visit(context: DashboardContext, request: Request) -> Visit | None:
 def redirect_to_log_in(context: DashboardContext, request: Request) -> Response:
     """Redirect to the log-in page. A link from another site has no cookie yet: reload from our own page first."""
     if request.headers.get("sec-fetch-site") == "cross-site":
-        return html_response(rendering.render_reload_page(request.url.path))
+        return make_html_response(rendering.render_reload_page(request.url.path))
     links = make_server_links(context, request)
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return redirect_response(f"{links.log_in}?next={quote(here, safe='/')}")
@@ -358,7 +358,9 @@ def make_log_in_handler(context: DashboardContext) -> Callable[[Request], Respon
         if visit is not None and visit.token:
             return redirect_response(links.section("projects"))
         next_path = request.query_params.get("next", "")
-        return html_response(rendering.render_log_in_page(links, PageContext(now=context.clock()), wanted=next_path))
+        return make_html_response(
+            rendering.render_log_in_page(links, PageContext(now=context.clock()), wanted=next_path)
+        )
 
     return answer
 
@@ -379,12 +381,12 @@ def is_secure_request(context: DashboardContext, request: Request) -> bool:
     return context.is_secure or request.url.scheme == "https"
 
 
-def html_response(text: str, status: int = 200) -> Response:
+def make_html_response(text: str, status: int = 200) -> Response:
     return HTMLResponse(text.encode("utf-8", "replace"), status, headers=HEADERS)
 
 
-def page_error_response(links: ServerLinks, common: PageContext, refused: PageError) -> Response:
-    return html_response(rendering.render_problem_page(links, common, refused.title, refused.what), refused.status)
+def make_page_error_response(links: ServerLinks, common: PageContext, refused: PageError) -> Response:
+    return make_html_response(rendering.render_problem_page(links, common, refused.title, refused.what), refused.status)
 
 
 def redirect_response(to: str) -> Response:

@@ -13,7 +13,7 @@ from prd2pr.github.setup.app_permissions import READ_ACCESS
 from prd2pr.server.installations import Installations, open_installations, read_app_key
 from prd2pr.server.projection.mirrors import HostedRepository
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.setup.manifest import github_web_url
+from prd2pr.server.setup.manifest import make_github_web_url
 from prd2pr.server.work.hubs import RETRY_POLICY
 
 
@@ -50,7 +50,7 @@ class HostedRepositories:
         api_url = self._settings.github_api_url
         with open_hub("app/app", token=StaticToken(token), api_url=api_url, policy=RETRY_POLICY) as hub:
             rows = list(hub.api.pages(join_path("installation", "repositories"), "repositories"))
-        pages = github_web_url(self._settings)
+        pages = make_github_web_url(self._settings)
         return [
             HostedRepository(
                 name,

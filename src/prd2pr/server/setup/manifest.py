@@ -40,7 +40,7 @@ def make_app_name(settings: ServerSettings) -> str:
     return f"prd2pr {host}"[:NAME_LIMIT].strip()
 
 
-def github_web_url(settings: ServerSettings) -> str:
+def make_github_web_url(settings: ServerSettings) -> str:
     """Return the address of GitHub's web pages; for GitHub Enterprise it is derived from the API's, unless set."""
     api, pages = settings.github_api_url.rstrip("/"), settings.github_url.rstrip("/")
     if pages != DEFAULT_WEB or api == DEFAULT_API:
@@ -58,14 +58,14 @@ def make_creation_url(settings: ServerSettings, organization: str, state: str) -
             f"{organization!r} is not a valid organisation", where="--organization", remedy="Write its login."
         )
     below = f"/organizations/{quote(organization)}" if organization else ""
-    return f"{github_web_url(settings)}{below}/settings/apps/new?{urlencode({'state': state})}"
+    return f"{make_github_web_url(settings)}{below}/settings/apps/new?{urlencode({'state': state})}"
 
 
 def make_installation_url(settings: ServerSettings, slug: str) -> str:
     return (
-        f"{github_web_url(settings)}/apps/{slug}/installations/new"
+        f"{make_github_web_url(settings)}/apps/{slug}/installations/new"
         if SLUG.fullmatch(slug)
-        else github_web_url(settings)
+        else make_github_web_url(settings)
     )
 
 

@@ -13,7 +13,7 @@ from prd2pr.github.setup.app_permissions import SETUP_ACCESS
 from prd2pr.github.setup.offer import SetupOffer, offer_setup
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.setup.manifest import github_web_url
+from prd2pr.server.setup.manifest import make_github_web_url
 
 OFFER_ACTIONS = frozenset({"created", "added"})
 REMOVAL_ACTIONS = frozenset({"deleted", "suspend"})
@@ -54,7 +54,7 @@ def onboard_repositories(
 def make_github_offer(settings: ServerSettings, installations: Installations) -> Offer:
     def make_offer(installation: int, repository: str) -> SetupOffer:
         source = installations.source(installation, [repository], SETUP_ACCESS)
-        page = f"{github_web_url(settings)}/settings/installations/{installation}"
+        page = f"{make_github_web_url(settings)}/settings/installations/{installation}"
         with open_hub(repository, token=source, api_url=settings.github_api_url) as hub:
             return offer_setup(SetupBranch(hub), app_url=page)
 

@@ -22,7 +22,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from prd2pr.errors import Prd2prError
 from prd2pr.github.client.app import convert_manifest
-from prd2pr.github.setup.app_permissions import EVENTS, PERMISSIONS, missing_permissions
+from prd2pr.github.setup.app_permissions import EVENTS, PERMISSIONS, list_missing_permissions
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.app_credentials import NewApp, parse_new_app, save_credentials
 from prd2pr.server.setup.manifest import (
@@ -30,8 +30,8 @@ from prd2pr.server.setup.manifest import (
     build_app_manifest,
     check_public_url,
     find_return_address,
-    github_web_url,
     make_creation_url,
+    make_github_web_url,
     make_installation_url,
 )
 from prd2pr.templating import render_template, template_root
@@ -133,7 +133,7 @@ def render_create_page(setup: SetupFlow, base: str) -> Response:
 
 
 def render_done_page(setup: SetupFlow, made: NewApp, file: Path) -> Response:
-    lacking = [f"{each.title} ({each.access})" for each in missing_permissions(made.permissions)]
+    lacking = [f"{each.title} ({each.access})" for each in list_missing_permissions(made.permissions)]
     install = make_installation_url(setup.settings, made.slug)
     page = render_setup_page(setup, "done", app=made.slug, file=str(file), install=install, lacking=lacking)
     page.delete_cookie(COOKIE, path="/setup")
@@ -148,7 +148,7 @@ def exchange_code(setup: SetupFlow, code: str) -> tuple[NewApp, Path]:
         setup.directory,
         made,
         api_url=settings.github_api_url,
-        github_url=github_web_url(settings),
+        github_url=make_github_web_url(settings),
         public_url=settings.public_url,
     )
     return made, file
@@ -156,7 +156,7 @@ def exchange_code(setup: SetupFlow, code: str) -> tuple[NewApp, Path]:
 
 def render_setup_page(setup: SetupFlow, name: str, status: int = 200, **values: object) -> HTMLResponse:
     """Render a page. Its policy allows our style sheet and a form that posts to GitHub, nothing else."""
-    github = urlsplit(github_web_url(setup.settings))
+    github = urlsplit(make_github_web_url(setup.settings))
     headers = {
         "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
         f"form-action {github.scheme}://{github.netloc}",

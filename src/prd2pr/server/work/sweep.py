@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from prd2pr.domain.records import ProjectState, Status
 from prd2pr.errors import Prd2prError, StateProblem
-from prd2pr.github.client.app_deliveries import DeliveryLog, failed_deliveries, open_delivery_log
+from prd2pr.github.client.app_deliveries import DeliveryLog, list_failed_deliveries, open_delivery_log
 from prd2pr.github.client.branches import list_heads, list_repositories, read_commit_time, read_remote_file
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
@@ -70,7 +70,9 @@ class Sweeper:
         """Request redelivery of deliveries that did not arrive; return how many."""
         back = max(since - OVERLAP_SECONDS, now - MAX_LOOKBACK_SECONDS)
         failed = [
-            each for each in failed_deliveries(app.attempts(back), MAX_ATTEMPTS) if each.at < now - IN_FLIGHT_SECONDS
+            each
+            for each in list_failed_deliveries(app.attempts(back), MAX_ATTEMPTS)
+            if each.at < now - IN_FLIGHT_SECONDS
         ]
         with self.parts.database.reading() as connection:
             known = find_known_guids(connection, [each.guid for each in failed])

@@ -19,7 +19,7 @@ from prd2pr.languages.python.rules.test_code.test_file import (
     find_declared_tests,
     find_tests_by_criterion,
 )
-from prd2pr.languages.python.signatures import get_module_name, public_signatures
+from prd2pr.languages.python.signatures import get_module_name, list_public_signatures
 from prd2pr.languages.python.test_model.module import find_certain_tests, parse_python
 from prd2pr.languages.python.test_model.subject_use import find_called_names, find_module_subject_lines
 from prd2pr.verification.codebase import Codebase, TreePair
@@ -154,7 +154,7 @@ def list_project_names(pair: TreePair, report: RunReport) -> tuple[str, ...]:
     for path, text in pair.head.source_texts.items():
         module = get_module_name(path)
         if module in parents or any(name.startswith(f"{module}.") for name in missing):
-            names |= {signature.name for signature in public_signatures(path, text)}
+            names |= {signature.name for signature in list_public_signatures(path, text)}
     return tuple(sorted(names))
 
 
@@ -196,5 +196,5 @@ def list_changed_signatures(codebase: Codebase, pair: TreePair) -> tuple[Signatu
     return tuple(
         signature
         for path in sorted(texts)
-        for signature in public_signatures(path, texts[path], before=before.get(path, ""))
+        for signature in list_public_signatures(path, texts[path], before=before.get(path, ""))
     )

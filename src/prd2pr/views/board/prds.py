@@ -79,7 +79,7 @@ def build_run_view(repo: str, prd: str, run: RunRecord) -> RunView:
         id=run.id,
         started_at=run.started_at,
         ended_at=run.ended_at,
-        seconds=seconds_between(run.started_at, run.ended_at),
+        seconds=count_seconds_between(run.started_at, run.ended_at),
         model=clip(clean_line(run.model), MAX_TITLE),
         replayed=run.replayed,
         outcome=clip(clean_line(run.outcome), 300),
@@ -89,7 +89,7 @@ def build_run_view(repo: str, prd: str, run: RunRecord) -> RunView:
     )
 
 
-def seconds_between(start: str, end: str) -> float:
+def count_seconds_between(start: str, end: str) -> float:
     """Return the seconds; zero for an invalid time, because a killed run has no end."""
     try:
         return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())

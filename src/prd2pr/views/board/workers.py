@@ -28,10 +28,12 @@ def _build_worker_view(name: str, runs: list[RunView], circuits: tuple[CircuitVi
         steps=sum(len(run.steps) for run in runs),
         spend=sum((run.spend for run in runs), Spend()),
         last_seen=max(run.ended_at or run.started_at for run in runs),
-        circuit=worst_circuit_state(each.state for each in circuits if each.level == "worker" and each.name == name),
+        circuit=find_worst_circuit_state(
+            each.state for each in circuits if each.level == "worker" and each.name == name
+        ),
     )
 
 
-def worst_circuit_state(states: Iterable[CircuitState]) -> CircuitState:
+def find_worst_circuit_state(states: Iterable[CircuitState]) -> CircuitState:
     found = set(states)
     return "open" if "open" in found else "half-open" if "half-open" in found else "closed"

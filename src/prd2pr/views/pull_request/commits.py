@@ -6,7 +6,7 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import NO_TESTS_REQUIRED, UNTESTED_KINDS, Step
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.verification.commit_check import BASE_HOLDS, JOINED
-from prd2pr.views.models import Tone, html_anchor
+from prd2pr.views.models import Tone, make_html_anchor
 from prd2pr.views.pull_request.models import CommitRow
 from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
 
@@ -38,7 +38,7 @@ def build_step_commit_row(facts: PrdFacts, key: StepKey, commit: CommitFacts) ->
     step = next((step for step in facts.steps(story) if step.n == number), None)
     if step is None:
         return build_commit_row(commit, "plan and notes", "quiet", "")
-    link = html_anchor("step", story, number)
+    link = make_html_anchor("step", story, number)
     if step.draft and is_code_change(facts, story, step):
         return build_unclaimed_commit_row(commit, "draft: not checked by a gate", link)
     if facts.is_unproven(story, step):

@@ -28,7 +28,7 @@ from prd2pr.views.models import (
     Column,
     ColumnCount,
     StoryCard,
-    html_anchor,
+    make_html_anchor,
     sum_column_counts,
 )
 from prd2pr.views.stories.facts import BLOCKED, PAUSED, SETTLED_PROGRESS, WAITING, PrdFacts, StoryProgress
@@ -159,7 +159,7 @@ def list_skipped_phases(facts: PrdFacts, story: Story) -> frozenset[Phase]:
 
 def build_passed_cell(facts: PrdFacts, story: Story, step: Step) -> Cell:
     sha = facts.sha(story.id, step)
-    link = html_anchor("step", story.id, step.n)
+    link = make_html_anchor("step", story.id, step.n)
     if facts.is_unproven(story.id, step):
         return Cell(sha[:7] or "no commit", "no proof", sha, link, "unproven")
     detail = f"{format_ordinal(step.attempts)} attempt" if step.attempts > 1 else ""
@@ -178,7 +178,7 @@ def build_pending_cell(cycle: Cycle | None, phase: Phase, progress: StoryProgres
     """Build the cell of an open phase, with its last refused attempt."""
     refused = [(n, attempt) for n, attempt in enumerate(cycle.refused, 1) if attempt.phase is phase] if cycle else []
     codes = clip(" ".join(clean_line(code) for code in refused[-1][1].codes), 60) if refused else ""
-    link = html_anchor("refused", cycle.story, refused[-1][0]) if cycle and refused else ""
+    link = make_html_anchor("refused", cycle.story, refused[-1][0]) if cycle and refused else ""
     if progress is BLOCKED:
         return Cell("blocked", codes, anchor=link, tone="blocked")
     if progress is PAUSED:

@@ -19,7 +19,7 @@ from prd2pr.domain.wording import escape_invisible
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.views.models import Tone, TracedTest
 from prd2pr.views.mutation_text import format_mutation_score
-from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
+from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount, compute_step_cost, sum_by_phase
 
 StepKey = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
 
@@ -197,7 +197,7 @@ class PrdFacts:
     @cached_property
     def totals_by_phase(self) -> Mapping[str, PhaseTotal]:
         """Return cost and time by phase, over all stories."""
-        here = StoryAccount("", costs=tuple(step_cost(step) for _, step in self.all_steps()))
+        here = StoryAccount("", costs=tuple(compute_step_cost(step) for _, step in self.all_steps()))
         return sum_by_phase((here, *self.accounts.values()))
 
     def proof(self, story: str, step: Step) -> Proof | None:

@@ -7,7 +7,15 @@ import base64
 from prd2pr.domain.records import Cycle, Phase, RefusedWriteRecord, Requirement, Story
 from prd2pr.domain.remarks import collect_remarks
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
-from prd2pr.views.models import MAX_TITLE, PageView, RefusalView, RefusedWriteView, StoryCard, StoryView, html_anchor
+from prd2pr.views.models import (
+    MAX_TITLE,
+    PageView,
+    RefusalView,
+    RefusedWriteView,
+    StoryCard,
+    StoryView,
+    make_html_anchor,
+)
 from prd2pr.views.stories.cards import build_card
 from prd2pr.views.stories.facts import PrdFacts
 from prd2pr.views.stories.steps import build_step_view
@@ -55,7 +63,7 @@ def build_refusal_views(facts: PrdFacts, story: Story) -> tuple[RefusalView, ...
             summary=clip(clean_line(attempt.summary), 600),
             crossed=facts.last_step(story.id, attempt.phase) is not None,
             story=clean_line(story.id),
-            anchor=html_anchor("refused", story.id, number),
+            anchor=make_html_anchor("refused", story.id, number),
         )
         for number, attempt in enumerate(cycle.refused if cycle else (), 1)
     )

@@ -22,7 +22,16 @@ from prd2pr.domain.wording import (
 )
 from prd2pr.languages.python.hidden_examples import describe_hidden_examples
 from prd2pr.views.diff import parse_patch
-from prd2pr.views.models import FaultLabel, FaultView, FindingView, StepView, TestRunView, TestView, Tone, html_anchor
+from prd2pr.views.models import (
+    FaultLabel,
+    FaultView,
+    FindingView,
+    StepView,
+    TestRunView,
+    TestView,
+    Tone,
+    make_html_anchor,
+)
 from prd2pr.views.mutation_text import (
     format_flakiness_summary,
     format_mutation_score,
@@ -81,7 +90,7 @@ def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
     outcome, tone = describe_step_outcome(facts, story, step)
     note = clip(clean_line(step.note or (proof.evidence.note if proof else "")), 600)
     return StepView(
-        anchor=html_anchor("step", story, step.n),
+        anchor=make_html_anchor("step", story, step.n),
         n=step.n,
         phase=step.phase.value,
         outcome=outcome,
@@ -234,14 +243,14 @@ def format_comparison_summary(compared: Comparison) -> str:
 
 
 def format_repeat_summary(first: RunSummary, second: RunSummary) -> str:
-    again = {result.id: result_signature(result) for result in second.story}
-    same = sum(again.get(result.id) == result_signature(result) for result in first.story)
+    again = {result.id: make_result_signature(result) for result in second.story}
+    same = sum(again.get(result.id) == make_result_signature(result) for result in first.story)
     return (
         f"A second run, in another order, gave the same result for {same} of {count(len(first.story), 'story test')}."
     )
 
 
-def result_signature(result: TestResult) -> str:
+def make_result_signature(result: TestResult) -> str:
     return result.failure.signature if result.failure else result.outcome
 
 

@@ -43,7 +43,7 @@ def account_from_line(line: str) -> StoryAccount | None:
         return None
 
 
-def step_cost(step: Step) -> StepCost:
+def compute_step_cost(step: Step) -> StepCost:
     spend = step.spend
     phase = "" if step.phase is Phase.NOTE and not spend.calls else step.phase.value
     return (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prd2pr.domain.evidence import Coverage
 from prd2pr.domain.records import Criterion, Requirement, Step, Story
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
-from prd2pr.views.models import RequirementRow, Tone, TracedTest, TraceRow, html_anchor
+from prd2pr.views.models import RequirementRow, Tone, TracedTest, TraceRow, make_html_anchor
 from prd2pr.views.stories.facts import (
     ABORTED,
     ALREADY_BUILT,
@@ -106,7 +106,7 @@ def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> Trac
         text=clip(clean_line(criterion.text), 240),
         tests=tests,
         commit=facts.sha(story.id, step) if step else "",
-        anchor=html_anchor("step", story.id, step.n) if step else html_anchor("story", story.id),
+        anchor=make_html_anchor("step", story.id, step.n) if step else make_html_anchor("story", story.id),
         verdict=verdict,
         tone=tone,
     )

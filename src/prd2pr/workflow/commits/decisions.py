@@ -11,7 +11,7 @@ from prd2pr.domain.machines.project_machine import PROJECT_EVENTS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import Cycle, Phase, Step
 from prd2pr.planning.decisions import BranchRecords, DecisionOutcome, Objection, compute_effect
-from prd2pr.planning.decisions.records import decision_reason, format_decision_command
+from prd2pr.planning.decisions.records import format_decision_command, format_decision_reason
 from prd2pr.planning.decisions.regressions import REGRESSED
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
@@ -56,7 +56,7 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
     change = make_decision_change(state, outcome)
     if outcome.about:
         change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, pending, found, outcome))
-    session.log.add(decision.at, "note", story=pending.story, text=note_text(decision, outcome))
+    session.log.add(decision.at, "note", story=pending.story, text=format_note_text(decision, outcome))
     return AppliedDecision(land(session, pending, change), found, outcome)
 
 
@@ -73,7 +73,7 @@ def make_decision_commit(
     story = outcome.about or PLAN_STORY
     base_tree = session.git.code_tree(head)
     tree = session.git.edit_tree(base_tree, dict.fromkeys(outcome.removed)) if outcome.removed else base_tree
-    text = note_text(decision, outcome)
+    text = format_note_text(decision, outcome)
     evidence = Evidence(
         phase=Phase.NOTE,
         prd=session.prd.id,
@@ -99,10 +99,10 @@ def make_decision_commit(
     )
 
 
-def note_text(decision: Decision, outcome: DecisionOutcome) -> str:
+def format_note_text(decision: Decision, outcome: DecisionOutcome) -> str:
     """Return what was decided, by whom and why, after a marker that other code looks for."""
     what = decision.command if decision.command in AUTOMATIC_COMMANDS else format_decision_command(decision)
-    reason = f": {decision_reason(decision)}" if decision.text else ""
+    reason = f": {format_decision_reason(decision)}" if decision.text else ""
     marker = f"{outcome.note}: " if outcome.note else ""
     return f"{marker}{what} by {decision.by}{reason}"
 

@@ -24,7 +24,7 @@ from prd2pr.workflow.human_commits import (
     read_commit_step,
     walk_first_parents,
 )
-from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, failures_text
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, format_failures_text
 from prd2pr.workflow.phases.story_phases import AcceptedPhase, drop_code_changes, judge_tree
 from prd2pr.workflow.session import Session
 
@@ -69,13 +69,13 @@ def judge_from_base(
 
 def judge_with_withheld_code(session: Session, position: Position, gate: Phase, work: UnprovenWork) -> JudgedAttempt:
     """Judge the work; if tests and code came together, prove RED with the code withheld, as for a fused answer."""
-    judged = without_attempt_number(judge_tree(session, position, gate, work.head_tree))
+    judged = drop_attempt_number(judge_tree(session, position, gate, work.head_tree))
     if gate is not Phase.RED or judged.verdict.accepted:
         return judged
     tests = drop_code_changes(session, work.base_tree, work.head_tree)
     if tests in (work.base_tree, work.head_tree):
         return judged
-    tests_only = without_attempt_number(judge_tree(session, position, gate, tests))
+    tests_only = drop_attempt_number(judge_tree(session, position, gate, tests))
     return tests_only if tests_only.verdict.accepted else judged
 
 
@@ -107,7 +107,7 @@ def is_code_free_note(git: Git, commit: CommitInfo) -> bool:
     return step is not None and step.phase is Phase.NOTE and is_code_unchanged(git, commit)
 
 
-def without_attempt_number(judged: JudgedAttempt) -> JudgedAttempt:
+def drop_attempt_number(judged: JudgedAttempt) -> JudgedAttempt:
     return replace(judged, attempt=0)
 
 
@@ -143,7 +143,7 @@ def record_refused_work(session: Session, position: Position, work: UnprovenWork
 
 def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Position:
     """Return the position with feedback for the role. The builder sees the test run, so findings do not repeat it."""
-    run = failures_text(judged.evidence) if judged.verdict.phase is Phase.GREEN else ""
+    run = format_failures_text(judged.evidence) if judged.verdict.phase is Phase.GREEN else ""
     instruction = f"{text}. It is in the files that you are given: continue from it, and fix what the gate refuses."
     return replace(
         position,

@@ -26,7 +26,7 @@ from prd2pr.state.store import StateChange
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.breakers import list_successful_stages, update_circuits
-from prd2pr.workflow.commits.text import phase_message, phase_outcome, plan_message, plan_outcome
+from prd2pr.workflow.commits.text import format_phase_message, format_phase_outcome, plan_message, plan_outcome
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.phases.attempts import (
     Position,
@@ -41,7 +41,7 @@ from prd2pr.workflow.phases.screenshots import capture_pages
 from prd2pr.workflow.phases.story_phases import AcceptedPhase
 from prd2pr.workflow.roles.consultation import add_role_records, find_kept_record
 from prd2pr.workflow.session import Session
-from prd2pr.workflow.spending import carried_entries, inherited_spend, sum_spend
+from prd2pr.workflow.spending import compute_inherited_spend, list_carried_entries, sum_spend
 
 SUBMODULE = "160000"
 
@@ -70,7 +70,7 @@ def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
     """Make the commit and move the branch to it. Raises BranchMoved if the branch moved meanwhile; nothing is lost."""
     session.log.steps.append(f"{pending.story}/{pending.n}")
     layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
-    log, inherits = session.log, inherited_spend(before, session.log.id)
+    log, inherits = session.log, compute_inherited_spend(before, session.log.id)
     record = log.record(pending.at, inherits)
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
@@ -99,7 +99,7 @@ def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
     log.branch_writes.pending = None
     log.inherited = add_spends(log.inherited, inherits)
     stories = (story.id for story in session.store.load(sha).backlog.stories)
-    session.services.journal.settle(sha, carried_entries(before, pending.story, stories))
+    session.services.journal.settle(sha, list_carried_entries(before, pending.story, stories))
     return sha
 
 
@@ -239,7 +239,9 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
         update={"step": n, "prd": session.prd.id, "story": position.story.id, "pages": pages.records}
     )
     proof = encode_document(Proof(evidence=evidence, verdict=passed.judged.verdict))
-    subject, body = phase_message(position.story, evidence, passed.judged.explanation, passed.note, passed.design)
+    subject, body = format_phase_message(
+        position.story, evidence, passed.judged.explanation, passed.note, passed.design
+    )
     people = position.people if evidence.base_tree == position.judged_from else ()
     if people:
         body += f"\n\nThe commits of {', '.join(people)} since the last step are proved together with it."
@@ -270,7 +272,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
         "phase",
         story=position.story.id,
         phase=passed.phase.value,
-        outcome=phase_outcome(evidence, passed.note),
+        outcome=format_phase_outcome(evidence, passed.note),
         seconds=seconds,
         tokens=step.spend.tokens,
         sha=sha,

@@ -54,7 +54,7 @@ def plan_outcome(backlog: Backlog) -> str:
     return f"{count_noun(len(backlog.stories), 'story', 'stories')}, {count_noun(criteria, 'criterion', 'criteria')}"
 
 
-def phase_message(
+def format_phase_message(
     story: Story, evidence: Evidence, explanation: str, note: str, design: Design | None
 ) -> tuple[str, str]:
     """Return subject and body of a phase's commit. The role's own explanation comes last, marked as such."""
@@ -86,7 +86,7 @@ def wrap_lines(text: str) -> str:
     return "\n".join(fill(line, 76, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
 
 
-def phase_outcome(evidence: Evidence, note: str) -> str:
+def format_phase_outcome(evidence: Evidence, note: str) -> str:
     """Return the outcome of a phase in one line, for progress output."""
     match evidence.phase:
         case Phase.DESIGN:
@@ -97,15 +97,17 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
             return f"{count_noun(number, 'test')} fail{'s' if number == 1 else ''} as expected"
         case Phase.INTEGRATED:
             places = list_new_directories(evidence)
-            return ", ".join(part for part in (", ".join(places) or passing_summary(evidence), note) if part)
+            return ", ".join(part for part in (", ".join(places) or format_passing_summary(evidence), note) if part)
         case Phase.REFACTOR:
-            return ", ".join(part for part in (format_improvement_text(evidence), passing_summary(evidence)) if part)
+            return ", ".join(
+                part for part in (format_improvement_text(evidence), format_passing_summary(evidence)) if part
+            )
         case Phase.GREEN if evidence.bite and evidence.bite.judged:
             mutation = evidence.bite
             killed = f"{mutation.killed} of {len(mutation.judged)} mutants killed"
-            return f"{passing_summary(evidence)}, {killed}{format_hidden_examples_text(evidence)}"
+            return f"{format_passing_summary(evidence)}, {killed}{format_hidden_examples_text(evidence)}"
         case _:
-            return passing_summary(evidence)
+            return format_passing_summary(evidence)
 
 
 def format_hidden_examples_text(evidence: Evidence) -> str:
@@ -113,7 +115,7 @@ def format_hidden_examples_text(evidence: Evidence) -> str:
     return f", {len(held.results)} hidden examples" if held and held.files else ""
 
 
-def passing_summary(evidence: Evidence) -> str:
+def format_passing_summary(evidence: Evidence) -> str:
     run = evidence.head_run
     if run is None:
         return "no test run"

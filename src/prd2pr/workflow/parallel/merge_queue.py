@@ -19,9 +19,16 @@ from prd2pr.errors import BranchMoved
 from prd2pr.state.commit_message import JoinRef
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.breakers import record_failures
-from prd2pr.workflow.human_commits import joined_story
+from prd2pr.workflow.human_commits import find_joined_story
 from prd2pr.workflow.interfaces import BranchWriter
-from prd2pr.workflow.merges import Join, NotJoinable, commit_join, find_join_failures, plan_join, whole_suite_request
+from prd2pr.workflow.merges import (
+    Join,
+    NotJoinable,
+    commit_join,
+    find_join_failures,
+    make_whole_suite_request,
+    plan_join,
+)
 from prd2pr.workflow.next_action import load_situation
 from prd2pr.workflow.parallel.restart import count_restarts, restart_story
 from prd2pr.workflow.parallel.story_session import make_story_session
@@ -163,7 +170,7 @@ class StoryIntegration:
         what = f"{self.story} with what was integrated meanwhile"
         self.own.progress.say("working", phase="join", attempt=1, what=what)
         self.own.services.runner.begin(
-            whole_suite_request(git, commit), in_parallel=True
+            make_whole_suite_request(git, commit), in_parallel=True
         )  # in parallel with the suites of its parents
         return IntegrationBase(commit, join)
 
@@ -180,7 +187,7 @@ class StoryIntegration:
         """Move journal entries of the waiting story to the step that comes now."""
         git, journal = self.own.git, self.own.services.journal
         for old in {entry.head for entry in journal.entries()} - {base}:
-            is_old_join = git.has_commit(old) and joined_story(git.commit_info(old)) == self.story
+            is_old_join = git.has_commit(old) and find_joined_story(git.commit_info(old)) == self.story
             if old == self.tip or (is_old_join and not git.is_ancestor(old, self.trunk)):
                 journal.move_entries(old, base)
 

@@ -18,7 +18,7 @@ from prd2pr.domain.records import SETTLED, Spend, Story
 from prd2pr.domain.scheduling import find_first_in_plan, find_startable_stories
 from prd2pr.errors import BranchMoved, Prd2prError
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.human_commits import find_unproven_work
 from prd2pr.workflow.ledger import LedgerStart, SharedLedger
 from prd2pr.workflow.next_action import load_situation
@@ -27,8 +27,8 @@ from prd2pr.workflow.parallel.story_branches import (
     finish_left_over_stories,
     integrate_story,
     list_story_branches,
+    make_story_branch_name,
     make_story_session,
-    story_branch_name,
     work_on_story,
 )
 from prd2pr.workflow.planning.replan import reload_changed_prd
@@ -36,8 +36,8 @@ from prd2pr.workflow.regression_check import check_regressions
 from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.run import (
     RunOutcome,
-    current_head,
     describe_stop,
+    get_current_head,
     load_planned_state,
     load_position,
     make_outcome,
@@ -47,7 +47,7 @@ from prd2pr.workflow.run import (
     run_prd,
     sum_prd_seconds,
 )
-from prd2pr.workflow.session import Session, stories_directory
+from prd2pr.workflow.session import Session, get_stories_directory
 from prd2pr.workflow.spending import JournalEntry, list_unrecorded, sum_spend
 
 MAX_DEATHS = 2  # workers in a row killed on one story
@@ -112,18 +112,18 @@ def open_shared_ledger(session: Session) -> SharedLedger:
     """Create the ledger of a run, with spending and failures so far on all branches, recorded or not."""
     git, runs, entries = session.git, dict[str, Spend](), list[JournalEntry]()
     seconds = 0.0
-    heads = {name: git.rev(story_branch_name(session, name)) for name in list_story_branches(session)}
-    for name, head in {"": current_head(session), **heads}.items():
+    heads = {name: git.rev(make_story_branch_name(session, name)) for name in list_story_branches(session)}
+    for name, head in {"": get_current_head(session), **heads}.items():
         state = session.store.load(head)
         for run in filter(None, map(state.run, state.run_ids())):
             runs[run.id] = max(runs.get(run.id, Spend()), run.spend, key=lambda spend: spend.calls)
         journal = make_story_session(session, name).services.journal if name else session.services.journal
         entries += journal.entries_since(head)
         seconds = max(seconds, sum_prd_seconds(state))
-    state = session.store.load(current_head(session))
+    state = session.store.load(get_current_head(session))
     spent_before = sum(runs.values(), sum_spend(list_unrecorded(entries)))
-    start = LedgerStart(session.log.started, spent_before, seconds, current_circuits(state, tuple(entries)))
-    return SharedLedger.begin(stories_directory(git, session.prd.id) / "ledger.jsonl", start)
+    start = LedgerStart(session.log.started, spent_before, seconds, read_current_circuits(state, tuple(entries)))
+    return SharedLedger.begin(get_stories_directory(git, session.prd.id) / "ledger.jsonl", start)
 
 
 def run_sequentially(session: Session, max_steps: int | None) -> RunOutcome:
@@ -133,7 +133,7 @@ def run_sequentially(session: Session, max_steps: int | None) -> RunOutcome:
     session = replace(session, shared=open_shared_ledger(session))
     left_over = finish_left_over_stories(session, max_steps)
     if left_over.stop is not None:
-        return RunOutcome(current_head(session), left_over.steps, left_over.stop, session)
+        return RunOutcome(get_current_head(session), left_over.steps, left_over.stop, session)
     outcome = run_prd(session, None if max_steps is None else max_steps - left_over.steps)
     return replace(outcome, steps=outcome.steps + left_over.steps)
 
@@ -189,7 +189,7 @@ class StoryScheduler:
     def load_state(self) -> BranchState | None:
         """Return the state that stories can start from, after planning if needed."""
         while True:
-            self.session = reload_changed_prd(self.session, self.session.store.load(current_head(self.session)))
+            self.session = reload_changed_prd(self.session, self.session.store.load(get_current_head(self.session)))
             try:
                 with self.lock_branch():
                     state = load_planned_state(self.session)
@@ -237,7 +237,7 @@ class StoryScheduler:
 
     def must_run_alone(self, story: str) -> bool:
         """Return whether the story was restarted before; alone, it cannot conflict with others."""
-        branch, git = story_branch_name(self.session, story), self.session.git
+        branch, git = make_story_branch_name(self.session, story), self.session.git
         head = git.branch_head(branch)
         state = StateStore(git, self.session.prd.id).load(head) if head else None
         return bool(state and count_restarts(state.cycle(story)))
@@ -342,7 +342,7 @@ class StoryScheduler:
 
     @property
     def stories(self) -> tuple[Story, ...]:
-        return self.session.store.load(current_head(self.session)).backlog.stories
+        return self.session.store.load(get_current_head(self.session)).backlog.stories
 
     def say(self, text: str) -> None:
         self.session.progress.say("note", text=text)

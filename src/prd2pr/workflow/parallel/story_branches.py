@@ -18,12 +18,12 @@ from prd2pr.workflow.merges import load_join_sides
 from prd2pr.workflow.next_action import load_situation
 from prd2pr.workflow.parallel.merge_queue import IntegrationResult, integrate_story
 from prd2pr.workflow.parallel.restart import rebase_restarted_story
-from prd2pr.workflow.parallel.story_session import list_story_branches, make_story_session, story_branch_name
+from prd2pr.workflow.parallel.story_session import list_story_branches, make_story_branch_name, make_story_session
 from prd2pr.workflow.record_merge import find_trunk_decision
 from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.run import (
     MAX_RACES,
-    current_head,
+    get_current_head,
     load_position,
     move_journal_to_head,
     refuse_checked_out,
@@ -40,8 +40,8 @@ __all__ = [
     "finish_left_over_stories",
     "integrate_story",
     "list_story_branches",
+    "make_story_branch_name",
     "make_story_session",
-    "story_branch_name",
     "work_on_story",
 ]  # fmt: skip
 
@@ -76,7 +76,7 @@ def work_on_story(session: Session, story: str, max_steps: int | None = None) ->
             own.services.writer.move(own.target.branch, session.git.rev(own.target.prd_branch), None)
         else:
             rebase_restarted_story(own, story, tip)
-        own.log.branch_writes.last = current_head(own)
+        own.log.branch_writes.last = get_current_head(own)
         move_journal_to_head(own)
         return _run_until_stop(own, story, max_steps)
 
@@ -84,13 +84,13 @@ def work_on_story(session: Session, story: str, max_steps: int | None = None) ->
 def _run_until_stop(own: Session, story: str, max_steps: int | None) -> StoryAttempt:
     steps = races = 0
     while max_steps is None or steps < max_steps:
-        before = current_head(own)
+        before = get_current_head(own)
         try:
             result = _run_story_step(own, story, before)
         except BranchMoved:
             races += 1
             refuse_lost_steps(own, own.log.branch_writes.last)
-            own.services.journal.move_entries(before, current_head(own))
+            own.services.journal.move_entries(before, get_current_head(own))
             if races >= MAX_RACES:
                 raise
             continue
@@ -98,9 +98,9 @@ def _run_until_stop(own: Session, story: str, max_steps: int | None) -> StoryAtt
         if isinstance(result, NoAction):
             note = result.reason if result.reason.startswith(NO_REFACTORING) else ""
             ready = bool(note) or result.reason == READY
-            return StoryAttempt(story, current_head(own), steps, result, own, ready, note)
+            return StoryAttempt(story, get_current_head(own), steps, result, own, ready, note)
         steps += 1
-    return StoryAttempt(story, current_head(own), steps, NoAction("nothing", STEP_LIMIT_REACHED), own)
+    return StoryAttempt(story, get_current_head(own), steps, NoAction("nothing", STEP_LIMIT_REACHED), own)
 
 
 def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:

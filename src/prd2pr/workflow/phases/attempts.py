@@ -21,7 +21,7 @@ from prd2pr.planning.decisions.spending import list_unfinished_attempts
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
-from prd2pr.workflow.spending import BranchSpend, JournalEntry, entry_subject, refused_entries, sum_spend
+from prd2pr.workflow.spending import BranchSpend, JournalEntry, get_entry_subject, list_refused_entries, sum_spend
 
 MAX_RUN_CHARS = 6_000  # of the test output of a refused attempt
 MAX_RED_CHARS = 600  # of the test output in RED; the tests themselves say the rest
@@ -150,7 +150,7 @@ def make_write_policy(session: Session, position: Position, role: Role[WorkRepor
 def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
     """Return refused attempts since the last commit, including those of killed runs and of other machines."""
     recorded = tuple(map(build_attempt_from_record, list_unfinished_attempts(position.cycle, phase)))
-    entries = refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
+    entries = list_refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
     journaled = (
         build_attempt_from_journal(session, position, number, entry)
         for number, entry in enumerate(entries, start=len(recorded) + 1)
@@ -192,7 +192,7 @@ def record_refusal(session: Session, position: Position, judged: JudgedAttempt, 
         tree=judged.written,
         findings=[finding.model_dump() for finding in judged.verdict.findings],
         refused_writes=[vars(refused) for refused in judged.refused_writes],
-        output=failures_text(judged.evidence),
+        output=format_failures_text(judged.evidence),
     )
     summary = summarize_errors(judged.verdict.errors)
     session.log.add(session.clock.now(), "refused", story=position.story.id, phase=phase.value, codes=codes)
@@ -261,7 +261,7 @@ def collect_refused_writes(
 
 def is_repeated_attempt(tree: str, session: Session, position: Position, phase: Phase) -> bool:
     """Return whether the tree equals that of an attempt before the last one (A → B → A)."""
-    entries = refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
+    entries = list_refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
     return tree in [entry.facts["tree"] for entry in entries[:-1]]
 
 
@@ -272,7 +272,7 @@ def sum_step_spend(session: Session, position: Position) -> Spend:
 def measure_step_seconds(session: Session, position: Position) -> float:
     """Return the time since this run's last commit, if it was spent on the story; a decision takes none."""
     has_worked = any(
-        entry_subject(entry) == position.story.id for entry in session.services.journal.entries_since(position.head)
+        get_entry_subject(entry) == position.story.id for entry in session.services.journal.entries_since(position.head)
     )
     log = session.log
     return round(session.clock.monotonic() - (log.branch_writes.last_at or log.started), 3) if has_worked else 0.0
@@ -286,7 +286,7 @@ def format_red_failures_text(position: Position) -> str:
     proof = position.state.proof(position.story.id, red_steps[-1].n, Phase.RED)
     if proof is None or has_only_missing_names(proof.evidence):
         return ""
-    return failures_text(proof.evidence, MAX_RED_CHARS)
+    return format_failures_text(proof.evidence, MAX_RED_CHARS)
 
 
 def has_only_missing_names(evidence: Evidence) -> bool:
@@ -296,7 +296,7 @@ def has_only_missing_names(evidence: Evidence) -> bool:
     return missing and run is not None and not run.problems
 
 
-def failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
+def format_failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
     """Return what failed, without hidden examples."""
     run = evidence.head_run
     if run is None:

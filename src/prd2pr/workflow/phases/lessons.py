@@ -33,7 +33,7 @@ from prd2pr.memory.lessons import (
     make_failure_record,
     make_retrospective,
 )
-from prd2pr.workflow.human_commits import joined_story, read_commit_step, walk_first_parents
+from prd2pr.workflow.human_commits import find_joined_story, read_commit_step, walk_first_parents
 from prd2pr.workflow.phases.attempts import Position, list_refused_attempts
 from prd2pr.workflow.roles.consultation import find_kept_record, read_output
 from prd2pr.workflow.session import Session
@@ -214,7 +214,7 @@ def find_story_base(session: Session, position: Position) -> str:
     designs = [step for step in steps if step.phase is Phase.DESIGN]
     n = (designs[-1] if designs else steps[0]).n if steps else 0
     for commit in walk_first_parents(session.git, position.head) if n else ():
-        if joined_story(commit) == position.story.id:
+        if find_joined_story(commit) == position.story.id:
             return session.git.code_tree(commit.parents[0])  # the join added the story to this parent
         step = read_commit_step(commit)
         if step and (step.prd, step.story, step.n) == (session.prd.id, position.story.id, n):

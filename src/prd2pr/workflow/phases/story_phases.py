@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from prd2pr.agents.outputs.story_roles import WorkReport
-from prd2pr.agents.relevance import story_text
+from prd2pr.agents.relevance import format_story_text
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
 from prd2pr.agents.task import AttemptContext, EarlierAttempt, RoleMaterial
 from prd2pr.domain.costs.profiles import describe_profile, uses_model
@@ -239,7 +239,7 @@ def attempt_phase(session: Session, position: Position, role: Role[WorkReport], 
         if is_repeated:
             reason = f"{role.phase.value}: the attempts repeat: the last one equals an earlier one"
             return Stuck(reason + describe_failed_examples(session, position, role.phase, judged))
-    reason = f"{role.phase.value} was refused {attempts} times, last by {last_codes(earlier)}"
+    reason = f"{role.phase.value} was refused {attempts} times, last by {find_last_codes(earlier)}"
     return Stuck(reason + describe_failed_examples(session, position, role.phase, judged))
 
 
@@ -248,7 +248,7 @@ def make_next_assignment(
 ) -> Assignment[WorkReport]:
     """Return the next assignment; the last one includes the Debugger's root cause."""
     assignment = make_work_assignment(session, position, role, earlier, attempts)
-    memory = recall_memory(session, position.head, story_text(position.story)).text if role.uses_memory else ""
+    memory = recall_memory(session, position.head, format_story_text(position.story)).text if role.uses_memory else ""
     cause = ask_root_cause(session, position, role, earlier) if len(earlier) + 1 == attempts and earlier else ""
     advice = "\n\n".join(filter(None, (assignment.attempt.advice, cause)))
     return replace(assignment, material=RoleMaterial(memory=memory), attempt=replace(assignment.attempt, advice=advice))
@@ -269,7 +269,7 @@ def verify_already_built(session: Session, position: Position, red: JudgedAttemp
     return Stuck("the story seems to be implemented already, but its tests do not prove it")
 
 
-def last_codes(earlier: tuple[object, ...]) -> str:
+def find_last_codes(earlier: tuple[object, ...]) -> str:
     findings = getattr(earlier[-1], "findings", ()) if earlier else ()
     return ", ".join(sorted({finding.code for finding in findings if finding.severity == "error"})) or "its gate"
 
@@ -333,7 +333,7 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
             return verify_already_built(session, position, judged)
         record_refusal(session, position, judged, attempts)
         earlier = load_earlier_attempts(session, position, Phase.RED)
-    return Stuck(f"red was refused {attempts} times, last by {last_codes(earlier)}")
+    return Stuck(f"red was refused {attempts} times, last by {find_last_codes(earlier)}")
 
 
 def drop_code_changes(session: Session, base: str, both: str) -> str:

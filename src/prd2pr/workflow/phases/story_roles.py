@@ -11,7 +11,7 @@ from prd2pr.agents.findings_text import format_findings
 from prd2pr.agents.outputs import debugger, pattern_validator, retrospective, review
 from prd2pr.agents.outputs.smell import detect_smells
 from prd2pr.agents.outputs.story_roles import WorkReport
-from prd2pr.agents.relevance import story_text
+from prd2pr.agents.relevance import format_story_text
 from prd2pr.agents.roles import DEBUGGER, PATTERN_VALIDATOR, RETROSPECTIVE, REVIEW, SMELL, Output, Role
 from prd2pr.agents.task import EarlierAttempt, RoleMaterial
 from prd2pr.domain.costs.profiles import uses_model
@@ -143,7 +143,7 @@ def check_patterns(session: Session, position: Position) -> None:
     """Ask whether the story follows the known patterns and conventions, if there are any."""
     if not uses_model(PATTERN_VALIDATOR.name, session.config.profile) or position.story.kind in UNTESTED_KINDS:
         return
-    known = recall_memory(session, position.head, story_text(position.story)).found.patterns
+    known = recall_memory(session, position.head, format_story_text(position.story)).found.patterns
     rules = pattern_validator.extract_convention_rules(read_conventions(session, position.head))
     names = (*(each.id for each in known), *rules)
     if not names:
@@ -193,7 +193,7 @@ def review_story(session: Session, position: Position) -> Stuck | None:
     assert answer is not None, "a role that may block answers or raises"
     for remark in answer.remarks:
         session.progress.say(
-            "note", text=f"Review, {remark.level}: {clean_line(remark.what)}{location_suffix(remark.where)}"
+            "note", text=f"Review, {remark.level}: {clean_line(remark.what)}{format_location_suffix(remark.where)}"
         )
     return (
         Stuck(f"{review.format_blocking_reason(answer)}. {review.CONTINUE_HINT}")
@@ -214,7 +214,7 @@ def make_unreviewed_record(session: Session, position: Position) -> RoleRecord:
     )
 
 
-def location_suffix(where: str) -> str:
+def format_location_suffix(where: str) -> str:
     return f" ({clean_line(where)})" if where else ""
 
 

@@ -18,7 +18,7 @@ from prd2pr.planning.passes.hints import apply_hints, select_hinted_stories
 from prd2pr.planning.passes.merge import PassResults, collect_omitted_requirements, merge_passes, merge_stories
 from prd2pr.planning.passes.open_questions import merge_assumptions, merge_questions
 from prd2pr.planning.passes.part import PlanPart, build_parts
-from prd2pr.planning.passes.strategy import max_model_calls
+from prd2pr.planning.passes.strategy import compute_max_model_calls
 from prd2pr.planning.passes.tasks import CycleScope, CycleTasks
 from prd2pr.planning.plan import CriterionDraft, PlanDraft, PlanProblem, StoryDraft, check_plan
 from prd2pr.planning.stack_assignment import check_single_stack
@@ -33,7 +33,7 @@ def plan_in_passes(session: Session, head: str, code_tree: str, brief: str = "")
     """Return a valid plan; raise PlanInvalid with its problems. Writes only the answer cache."""
     context = replace(make_planning_context(session, head, code_tree), brief=brief)
     grouping = plan_cycles(context)
-    context.allowance.most = max_model_calls(len(grouping.cycles))
+    context.allowance.most = compute_max_model_calls(len(grouping.cycles))
     tasks = plan_tasks(context, grouping)
     stories = merge_stories(session.prd, tasks)
     known_criteria = written.extract_given_criteria(
@@ -59,7 +59,7 @@ def plan_in_passes(session: Session, head: str, code_tree: str, brief: str = "")
 def make_planning_context(session: Session, head: str, code_tree: str) -> PlanningContext:
     files = read_text_files(session, code_tree)
     cache = AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id)
-    allowance = Allowance(max_model_calls(0))
+    allowance = Allowance(compute_max_model_calls(0))
     shared = SharedResources(files, build_repository_map(files).text, cache, allowance.take)
     return PlanningContext(session, head, code_tree, shared, allowance)
 

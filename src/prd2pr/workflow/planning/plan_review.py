@@ -156,6 +156,6 @@ def add_deployment_questions(session: Session, base: PlanBase, backlog: Backlog)
 
 
 def read_deployment_files(session: Session, base: PlanBase, files: Iterable[str]) -> dict[str, str]:
-    chosen = deployment.deployment_files(files)[:MAX_FILES]
+    chosen = deployment.list_deployment_files(files)[:MAX_FILES]
     texts = {path: (session.git.read(base.code_tree, path) or b"").decode("utf-8", "replace") for path in chosen}
     return {path: trim(text, FILES_LIMIT // len(texts)) for path, text in texts.items()}

@@ -97,7 +97,7 @@ def ask_why(
     )
     material = {
         "decisions that stand": "\n".join(limit_lines(render_decisions(decisions), MATERIAL_LIMIT)),
-        "stories of other PRDs": "\n".join(limit_lines(map(story_summary, others), MATERIAL_LIMIT)),
+        "stories of other PRDs": "\n".join(limit_lines(map(format_story_summary, others), MATERIAL_LIMIT)),
     }
     question = RoleQuestion(
         make_plan_assignment(session, base, WHY, material, memory.text),
@@ -142,7 +142,7 @@ def list_other_stories(session: Session, base: PlanBase) -> tuple[Story, ...]:
         if story.status == "done"
     ]
     words = extract_search_words(session.prd.text)
-    return tuple(sorted(stories, key=lambda story: -count_shared_words(words, story_summary(story))))
+    return tuple(sorted(stories, key=lambda story: -count_shared_words(words, format_story_summary(story))))
 
 
 def load_backlog(session: Session, head: str, prd: str) -> Backlog:
@@ -153,7 +153,7 @@ def load_backlog(session: Session, head: str, prd: str) -> Backlog:
         return Backlog()
 
 
-def story_summary(story: Story) -> str:
+def format_story_summary(story: Story) -> str:
     return f"{story.id}: {story.title}" + "".join(f"; {each.text}" for each in story.criteria)
 
 

@@ -10,8 +10,8 @@ from prd2pr.planning.plan_diff import (
     PlanChange,
     build_replanned_backlog,
     check_replan_answer,
+    compute_status_after_replan,
     diff_plans,
-    status_after_replan,
 )
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.state.store import BranchState, StateChange
@@ -76,7 +76,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
     at, n = session.clock.now(), state.plan_steps + 1
     before = session.git.code_tree(state.commit)
     tree = remove_renamed_prd(session, state, add_prd_to_tree(session, before))
-    status = status_after_replan(state.status, backlog, at=at)
+    status = compute_status_after_replan(state.status, backlog, at=at)
     evidence = Evidence(
         phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=n, base_tree=before, head_tree=tree
     )

@@ -40,7 +40,7 @@ def run_spikes(session: Session, head: str, code_tree: str, questions: Sequence[
         assert work.result.output is not None, "run_assignment raises when the budget is used up"
         branch = commit_spike(session, head, work, unknown.question)
         minutes = round((session.clock.monotonic() - started) / 60, 3)
-        results.append(spike_output(unknown, work.result.output, branch, minutes))
+        results.append(format_spike_output(unknown, work.result.output, branch, minutes))
         spend += work.result.spend
         verdict = ", ".join("viable" if each["viable"] else "not viable" for each in results)
         record = RoleRecord(
@@ -68,7 +68,7 @@ def make_spike_assignment(
     )
 
 
-def spike_output(unknown: ResearchQuestion, answer: SpikeAnswer, branch: str, minutes: float) -> dict[str, Any]:
+def format_spike_output(unknown: ResearchQuestion, answer: SpikeAnswer, branch: str, minutes: float) -> dict[str, Any]:
     return {
         "question": unknown.question,
         "approach": answer.approach,

@@ -26,7 +26,7 @@ from prd2pr.state.codec import decode_document
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.workflow.roles.role_runner import Assignment, run_assignment
 from prd2pr.workflow.session import Session
-from prd2pr.workflow.spending import entry_subject
+from prd2pr.workflow.spending import get_entry_subject
 
 JOURNAL_KIND = "role"  # journal entries of answers that are not committed yet
 MAX_RECORDS = 1_000  # answers on one page
@@ -148,7 +148,7 @@ def scrub_secrets(secrets: Secrets, value: Any) -> Any:
 def list_kept_records(session: Session, head: str, subject: str) -> Iterator[RoleRecord]:
     """Yield the kept records in order; those of other versions that cannot be read are skipped."""
     for entry in session.services.journal.entries_since(head):
-        if entry.kind == JOURNAL_KIND and entry_subject(entry) == subject:
+        if entry.kind == JOURNAL_KIND and get_entry_subject(entry) == subject:
             try:
                 yield RoleRecord.model_validate(entry.facts["record"])
             except (ValidationError, KeyError):

@@ -15,7 +15,7 @@ from typing import Generic
 
 from prd2pr.agents.models import estimate_next_call
 from prd2pr.agents.models.base import Model, Purpose, Reply, Request
-from prd2pr.agents.models.usage import prompt_pieces
+from prd2pr.agents.models.usage import list_prompt_pieces
 from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import (
     AttemptContext,
@@ -42,7 +42,7 @@ from prd2pr.languages.test_runner import RunRequest
 from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.state.store import BranchState
 from prd2pr.verification.stack_scope import choose_planned_stack
-from prd2pr.workflow.answer_cache import AnswerCache, question_key
+from prd2pr.workflow.answer_cache import AnswerCache, make_question_key
 from prd2pr.workflow.interfaces import Clock
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.roles.impact import run_reached_tests
@@ -207,7 +207,7 @@ def ask_model(
     if budget_stop is not None:
         raise SpendLimit(budget_stop.what, remedy=budget_stop.remedy)
     if assignment.shared is not None and role_model.remembers and result.output is not None:
-        assignment.shared.answer_cache.keep(question_key(role, task, role_model), result.output)
+        assignment.shared.answer_cache.keep(make_question_key(role, task, role_model), result.output)
     return result
 
 
@@ -217,7 +217,7 @@ def find_known_answer(
     """Return the answer that an interrupted run got to exactly this question."""
     if assignment.shared is None or not role_model.remembers:
         return None
-    key = question_key(assignment.role, task, role_model)
+    key = make_question_key(assignment.role, task, role_model)
     found = assignment.shared.answer_cache.find(key, assignment.role.output)
     if found is None:
         return None
@@ -424,7 +424,7 @@ def record_call(
     session: Session, assignment: Assignment[Output], request: Request, reply: Reply, milliseconds: int
 ) -> None:
     key, spend = request.purpose.key(), reply.spend
-    parts = split_by_part(prompt_pieces(request), spend.input_tokens, spend.cached_tokens)
+    parts = split_by_part(list_prompt_pieces(request), spend.input_tokens, spend.cached_tokens)
     with session.log.calls.lock:
         session.log.calls.reserved.pop(key, None)
         if session.shared:

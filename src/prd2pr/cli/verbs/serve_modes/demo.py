@@ -19,7 +19,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from prd2pr.cli.verbs import demo
 from prd2pr.cli.verbs.serve_modes.listener import (
     LOOPBACK,
-    listener_url,
+    make_listener_url,
     make_quiet_server,
     open_listener,
     serve_until_stopped,
@@ -67,7 +67,7 @@ def serve_demo(settings: ServerSettings, directory: Path) -> int:
         demo.prepare_sample(directory, demo.SAMPLES["python"])
         private = directory / ".git" / "prd2pr"
         private.mkdir(exist_ok=True)
-        address = listener_url(listener)
+        address = make_listener_url(listener)
         demo_settings = make_demo_settings(settings, directory, private, address)
         with closing(open_database(demo_settings.database)) as database:
             app = restrict_hosts(create_app(ServerContext(demo_settings, database), PARTS, {"guest": PUBLIC_VISITOR}))

@@ -35,7 +35,7 @@ def open_listener(settings: ServerSettings) -> socket.socket:
     return listener
 
 
-def listener_url(listener: socket.socket) -> str:
+def make_listener_url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

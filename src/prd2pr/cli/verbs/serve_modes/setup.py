@@ -7,11 +7,16 @@ import sys
 import threading
 from pathlib import Path
 
-from prd2pr.cli.verbs.serve_modes.listener import listener_url, make_quiet_server, open_listener, serve_until_stopped
+from prd2pr.cli.verbs.serve_modes.listener import (
+    make_listener_url,
+    make_quiet_server,
+    open_listener,
+    serve_until_stopped,
+)
 from prd2pr.errors import SetupProblem
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.app_credentials import KEY_FILE, NewApp, prepare_credentials_directory
-from prd2pr.server.setup.manifest import github_web_url, make_creation_url, make_installation_url
+from prd2pr.server.setup.manifest import make_creation_url, make_github_web_url, make_installation_url
 from prd2pr.server.setup.page import SetupFlow, create_setup_app
 
 LAST_LOOK_SECONDS = 3.0  # the browser still fetches the stylesheet of the last page
@@ -47,8 +52,8 @@ def run_setup(settings: ServerSettings, place: Path, organization: str = "") -> 
         server = make_quiet_server(create_setup_app(SetupFlow(settings, place, word, port, finish, organization)))
         owner = organization or "your own account"
         # A wildcard address is not reachable as such; loopback is.
-        address = listener_url(listener).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-        text = OPEN.format(github=github_web_url(settings), owner=owner, address=address, word=word)
+        address = make_listener_url(listener).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        text = OPEN.format(github=make_github_web_url(settings), owner=owner, address=address, word=word)
         sys.stdout.write(text)
         sys.stdout.flush()
         serve_until_stopped(server, listener)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from prd2pr.languages.differential_plan import Constant, DifferentialPlan, DifferentialTarget, TargetKind
 from prd2pr.languages.python.mutation.functions import Function, has_behaviour, list_functions
-from prd2pr.languages.python.signatures import ALIAS, get_module_name, public_signatures
+from prd2pr.languages.python.signatures import ALIAS, get_module_name, list_public_signatures
 from prd2pr.languages.python.source_text import parse_source
 from prd2pr.languages.python.test_model.module import (
     FunctionNode,
@@ -39,7 +39,9 @@ def plan_differential(
     paths = sorted({path for path in changed if before.get(path) != after.get(path)})
     existing = [path for path in paths if path in before]
     affected = _find_importers(before, existing)
-    signatures_now = {each.name: each.text for path, text in after.items() for each in public_signatures(path, text)}
+    signatures_now = {
+        each.name: each.text for path, text in after.items() for each in list_public_signatures(path, text)
+    }
     targets = [each for path in affected for each in _find_targets(path, before[path], signatures_now, after)][
         :MAX_TARGETS
     ]
@@ -92,7 +94,7 @@ def _find_targets(
     source = parse_source(path, text)
     if source is None:
         return
-    public = {each.name: each.text for each in public_signatures(path, text)}
+    public = {each.name: each.text for each in list_public_signatures(path, text)}
     module = get_module_name(path)
     lines = _map_current_lines(path, after.get(path, ""))
     for function in list_functions(source):

@@ -48,7 +48,7 @@ def is_untested_block(node: ast.stmt) -> bool:
     return bool(names & {"TYPE_CHECKING", "__name__"})
 
 
-def changed_functions(before: SourceText | None, after: SourceText) -> list[Function]:
+def find_changed_functions(before: SourceText | None, after: SourceText) -> list[Function]:
     """Functions whose behaviour is new, not only moved, annotated, documented or reformatted. Exempt ones are left
     out.
     """

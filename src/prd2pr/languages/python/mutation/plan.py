@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from prd2pr.languages.changed_lines import find_changed_lines
 from prd2pr.languages.mutation_plan import KNOCK_OUT_PLACEHOLDER, Edit, Fault, FaultKind, MutationPlan, rank_faults
 from prd2pr.languages.python.mutation.expectations import find_expectations
-from prd2pr.languages.python.mutation.functions import Function, changed_functions
+from prd2pr.languages.python.mutation.functions import Function, find_changed_functions
 from prd2pr.languages.python.mutation.mutants import MutationSite, find_mutants
 from prd2pr.languages.python.mutation.operators import Mutation
 from prd2pr.languages.python.source_text import (
@@ -58,7 +58,7 @@ def find_perturbations(tests: Mapping[str, str]) -> list[Fault]:
 
 
 def _plan_knock_outs(head: SourceText, base: SourceText | None) -> Iterator[Fault]:
-    for each in changed_functions(base, head):
+    for each in find_changed_functions(base, head):
         body = get_body_without_docstring(each.node)
         lines = body[0].lineno, body[-1].end_lineno or 0
         edit = _make_knock_out_edit(head, each, body[0])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from prd2pr.domain.evidence import Fact
 from prd2pr.domain.spelling import compute_edit_distance
-from prd2pr.languages.python.signatures import get_module_name, public_signatures
+from prd2pr.languages.python.signatures import get_module_name, list_public_signatures
 from prd2pr.languages.python.test_model.module import FunctionNode, parse_python
 
 LONG_WORD = 9  # letters from which two typing errors are still a misspelling
@@ -119,7 +119,7 @@ def _find_intended_name(
         bound = _list_bound_names(sources[path]) if path else set()
         if bound is None or parts[end - 1] in bound:
             return ""
-        known = {each.name for each in public_signatures(path, sources[path])} if path else set()
+        known = {each.name for each in list_public_signatures(path, sources[path])} if path else set()
         known |= {each for each in modules if each.rpartition(".")[0] == parent}
         siblings = sorted(each for each in known if each.rpartition(".")[0] == parent)
         candidates = [each for each in siblings if is_misspelling(parts[end - 1], each.rpartition(".")[2])]
@@ -145,7 +145,9 @@ def _find_in_similar_module(
             and min(len(written), len(sibling_name)) >= 3
             and compute_edit_distance(written, sibling_name) == 1
         )
-        names = {one.name for one in public_signatures(places[each], sources[places[each]])} if is_similar else set()
+        names = (
+            {one.name for one in list_public_signatures(places[each], sources[places[each]])} if is_similar else set()
+        )
         if f"{each}.{rest[1]}" in names:
             return f"{each}.{rest[1]}"
     return ""
