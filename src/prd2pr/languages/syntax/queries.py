@@ -59,9 +59,6 @@ class Syntax:
     def mentions(self, node: Node | None, names: frozenset[str] | set[str]) -> bool:
         return node is not None and any(each.type in self.name_kinds and get_text(each) in names for each in walk(node))
 
-    def list_names(self, node: Node | None) -> set[str]:
-        return {get_text(each) for each in walk(node) if each.type in self.name_kinds} if node is not None else set()
-
 
 class SyntaxFile:
     """A parsed text, and what the queries find in it."""
