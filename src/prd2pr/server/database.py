@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ MIGRATION_MODULES = (
     "prd2pr.server.api.tables",
     "prd2pr.server.setup.tables",
 )
-MIGRATION_LOCK = 7_215_001  # an advisory lock number used for nothing else
 BUSY_SECONDS = 30
 # For PostgreSQL, unless its URL sets them: a dead host is detected within seconds, not after TCP's 15 minutes.
 POSTGRES_TIMEOUTS = {
@@ -44,6 +44,15 @@ POSTGRES_TIMEOUTS = {
 CREATE_MIGRATIONS_TABLE = (
     "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
 )
+
+
+class WriteLock(IntEnum):
+    """What only one transaction at a time may do; the values are PostgreSQL's advisory lock numbers."""
+
+    MIGRATE = 7_215_001
+    APPEND_EVENT = 7_215_020
+    WRITE_REPOSITORY = 7_215_030
+    TAKE_BATCH = 7_215_040
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,13 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def lock_writes(connection: Connection, lock: WriteLock, name: str = "") -> None:
+    """Wait until no other transaction holds the lock, and hold it until this one ends. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        keys = ":lock, hashtext(:name)" if name else ":lock"
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({keys})"), {"lock": lock, "name": name})
 
 
 def read_database_time(connection: Connection) -> float:
@@ -163,8 +179,7 @@ def is_module_available(module: str) -> bool:
 def migrate_database(database: Database, migrations: Iterable[Migration]) -> None:
     known = {each.number: each for each in migrations}
     with database.writing() as connection:
-        if not database.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        lock_writes(connection, WriteLock.MIGRATE)
         connection.execute(text(CREATE_MIGRATIONS_TABLE))
         applied = set(connection.execute(text("SELECT number FROM migrations")).scalars())
         if applied - known.keys():

@@ -13,17 +13,17 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, text
 
+from prd2pr.server.database import WriteLock, lock_writes
+
 EventKind = Literal[
     "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
 ]
-EVENT_ORDER_LOCK = 7_215_020  # any number that nothing else locks
 MAX_TEXT_LENGTH = 500  # of each value: an event says that something happened; the API has the details
 
 
 def announce(connection: Connection, kind: EventKind, repo: str, data: Mapping[str, Any]) -> None:
     """Append one event. With an empty `repo` only tokens for all repositories receive it."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": EVENT_ORDER_LOCK})
+    lock_writes(connection, WriteLock.APPEND_EVENT)  # events become visible in the order of their ids
     connection.execute(
         text("INSERT INTO events (at, repo, kind, data) VALUES (:at, :repo, :kind, :data)"),
         {

@@ -10,9 +10,6 @@ from sqlalchemy import Connection, String, bindparam, text
 from prd2pr.server.database import Migration
 from prd2pr.server.projection.codec import compute_schema_digest
 
-REPO_WRITE_LOCK = 7_215_030  # an advisory lock number used for nothing else
-
-
 TABLES = ("projected_stories", "projected_branches", "projected_repos")
 
 MIGRATIONS = (
@@ -101,14 +98,6 @@ def read_stored_board(connection: Connection, repo: str, prd: str) -> StoredBoar
         {"repo": repo, "prd": prd},
     ).first()
     return StoredBoard(row.stamp, row.form, bytes(row.board)) if row and row.board is not None else None
-
-
-def lock_repo_writes(connection: Connection, repo: str) -> None:
-    """Let one replica at a time write a repository's rows, so that nothing is announced twice."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(
-            text("SELECT pg_advisory_xact_lock(:key, hashtext(:repo))"), {"key": REPO_WRITE_LOCK, "repo": repo}
-        )
 
 
 def upsert_branch(connection: Connection, row: BranchRow, board: bytes | None, at: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.errors import Prd2prError
-from prd2pr.server.database import Database
+from prd2pr.server.database import Database, WriteLock, lock_writes
 from prd2pr.server.disk_reader import PrdLocation, RepositoryShelf, format_utc_now
 from prd2pr.server.event_log import announce
 from prd2pr.server.projection import rows
@@ -86,7 +86,7 @@ class ProjectionWriter:
         pages = {page.id: pack(StoryView, page) for page in build_story_pages(source)}
         row = BranchRow(repo, location.prd, location.branch, location.head, stamp, "", compute_schema_digest())
         with self.database.writing() as connection:
-            rows.lock_repo_writes(connection, repo)
+            lock_writes(connection, WriteLock.WRITE_REPOSITORY, repo)  # so that nothing is announced twice
             stored = rows.read_stored_board(connection, repo, location.prd)
             if stored and stored.form != compute_schema_digest():
                 stored = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 
-from prd2pr.server.database import Database, read_database_time
+from prd2pr.server.database import Database, WriteLock, lock_writes, read_database_time
 
 MAX_LANES = 500
 
@@ -50,7 +50,7 @@ SELECT_TAKEN = text(
 TAKE_WAITING = text(
     "UPDATE deliveries SET state = 'taken', batch = :id, reason = '' WHERE lane = :lane AND state = 'waiting'"
 )
-LOCK_LANE = text("SELECT pg_advisory_xact_lock(hashtext(:lane))")
+SELECT_DELIVERY = text("SELECT state, attempts FROM deliveries WHERE guid = :guid")
 COUNT_ATTEMPT = text("UPDATE deliveries SET attempts = forgiven + :attempt WHERE batch = :id AND state = 'taken'")
 MARK_DONE = text(
     """UPDATE deliveries SET state = 'done', body = NULL, reason = :effect, settled_at = :now
@@ -78,15 +78,12 @@ def list_taken(database: Database) -> list[BatchKey]:
 def take_batch(database: Database, key: BatchKey) -> bool:
     """Take all waiting deliveries of the lane, unless it was done before; return whether any is left to work on.
 
-    The oldest delivery gives the batch its name and is locked first, so that nothing joins a batch later. Before that,
-    PostgreSQL locks the lane: two replicas that lock its rows in different orders would end in a deadlock."""
+    The oldest delivery gives the batch its name. The lane is locked and not its rows, which two replicas would lock in
+    different orders."""
     guid, _, number = key.id.rpartition(".")
     with database.writing() as connection:
-        if not database.is_sqlite:
-            connection.execute(LOCK_LANE, {"lane": key.lane})
-        lock = "" if database.is_sqlite else "FOR UPDATE"
-        query = text(f"SELECT state, attempts FROM deliveries WHERE guid = :guid {lock}")  # noqa: S608 - no text of others
-        oldest = connection.execute(query, {"guid": guid}).first()
+        lock_writes(connection, WriteLock.TAKE_BATCH, key.lane)
+        oldest = connection.execute(SELECT_DELIVERY, {"guid": guid}).first()
         if oldest is not None and oldest.state == "waiting" and str(oldest.attempts + 1) == number:
             connection.execute(TAKE_WAITING, {"id": key.id, "lane": key.lane})
         return connection.execute(COUNT_ATTEMPT, {"id": key.id, "attempt": key.attempt}).rowcount > 0
