@@ -25,24 +25,31 @@ def test_without_a_directory_nothing_is_kept() -> None:
 
 
 def test_the_least_recently_used_entries_are_deleted(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = Cache(tmp_path, max_bytes=30)
     (tmp_path / "dependencies").mkdir()
     (tmp_path / "dependencies" / "large").write_bytes(b"x" * 100)
     for age, name in enumerate("abcd"):
         cache.write(name, b"x" * 10)
         os.utime(tmp_path / name, (1e9 - age * TOUCH_SECONDS,) * 2)
     assert cache.read("d") is not None, "the oldest one is used"
-    cache.prune(30)
+    cache.prune()
     assert [name for name in "abcd" if cache.read(name)] == ["a", "b", "d"]
     assert (tmp_path / "dependencies" / "large").exists()
 
 
-def test_the_first_write_of_a_process_prunes(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(Cache.prune, "__defaults__", (15,))
+def test_the_first_write_of_a_process_prunes(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
     directory.mkdir()
     for name in "ab":
         (directory / name).write_bytes(b"x" * 10)
         os.utime(directory / name, (1e9, 1e9))
-    Cache(directory).write("c", b"x" * 10)
+    Cache(directory, max_bytes=15).write("c", b"x" * 10)
     assert [path.name for path in directory.iterdir()] == ["c"]
+
+
+def test_a_write_that_fails_is_no_error_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    Cache(tmp_path / "file" / "cache").write("a", b"x")  # its parent is no directory
+    (tmp_path / "cache" / "a" / "b").mkdir(parents=True)
+    Cache(tmp_path / "cache").write("a", b"x")  # a directory of that name cannot be replaced
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["a"]

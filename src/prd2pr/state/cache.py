@@ -35,9 +35,10 @@ class Cache:
 
     _pruned: ClassVar[set[Path]] = set()  # once in each process is enough
 
-    def __init__(self, directory: Path | None, *, trusted_until: int | None = None) -> None:
+    def __init__(self, directory: Path | None, *, trusted_until: int | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._directory = directory
         self._trusted_until = trusted_until
+        self._max_bytes = max_bytes
 
     def read(self, name: str) -> bytes | None:
         if self._directory is None:
@@ -63,19 +64,30 @@ class Cache:
             return None
 
     def write(self, name: str, content: bytes, *, is_durable: bool = False) -> None:
-        """Write the entry atomically. `is_durable`: it survives a power failure."""
+        """Write the entry atomically. `is_durable`: it survives a power failure.
+
+        No run fails because its results cannot be kept, for example on a full disk: they are computed again."""
         if self._directory is None:
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._directory, prefix=".", delete=False) as file:
-            file.write(content)
-            if is_durable:
-                file.flush()
-                os.fsync(file.fileno())
-        Path(file.name).replace(self._directory / name)
-        if self._directory not in self._pruned:
-            self._pruned.add(self._directory)
-            self.prune()
+        with suppress(OSError):
+            self._write(self._directory, name, content, is_durable=is_durable)
+            if self._directory not in self._pruned:
+                self._pruned.add(self._directory)
+                self.prune()
+
+    def _write(self, directory: Path, name: str, content: bytes, *, is_durable: bool) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle, path = tempfile.mkstemp(dir=directory, prefix=".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                if is_durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            Path(path).replace(directory / name)
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
 
     def delete(self, prefix: str) -> None:
         """Delete the entries whose names start with `prefix`."""
@@ -83,12 +95,12 @@ class Cache:
             if path.name.startswith(prefix):
                 path.unlink(missing_ok=True)
 
-    def prune(self, limit: int = MAX_BYTES) -> None:
-        """Delete the entries that were not used for the longest time, beyond `limit` bytes."""
+    def prune(self) -> None:
+        """Delete the entries that were not used for the longest time, beyond the limit."""
         total = 0
         for path, status in sorted(self._list_entries(), key=lambda each: each[1].st_mtime_ns, reverse=True):
             total += status.st_size
-            if total > limit:
+            if total > self._max_bytes:
                 path.unlink(missing_ok=True)
 
     def _list_entries(self) -> list[tuple[Path, os.stat_result]]:

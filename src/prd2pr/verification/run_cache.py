@@ -57,7 +57,7 @@ class CachedRunner:
         self.made = 0
         self._kept: dict[str, RunReport] = {}
         self._mutations: dict[str, MutationResult] = {}
-        self._parities: dict[str, DifferentialResult] = {}
+        self._comparisons: dict[str, DifferentialResult] = {}
         self._early_runs: dict[str, EarlyRun] = {}
 
     def run(self, request: RunRequest) -> RunReport:
@@ -93,7 +93,7 @@ class CachedRunner:
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
         key = self._mutation_key(request)
-        known = self._mutations.get(key) or self._read_result(f"{key}.bite", MutationResult)
+        known = self._mutations.get(key) or self._read_result(f"{key}.mutation", MutationResult)
         if known is not None:
             return lambda: known
         wait = self._inner.start_mutation_run(request)
@@ -102,24 +102,24 @@ class CachedRunner:
             mutation = wait()
             if not mutation.problems:
                 self._mutations[key] = mutation
-                self._write(f"{key}.bite", mutation)
+                self._write(f"{key}.mutation", mutation)
             return mutation
 
         return result
 
     def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
-        key = self._parity_key(request)
-        known = self._parities.get(key) or self._read_result(f"{key}.parity", DifferentialResult)
+        key = self._differential_key(request)
+        known = self._comparisons.get(key) or self._read_result(f"{key}.differential", DifferentialResult)
         if known is not None:
             return lambda: known
         wait = self._inner.start_differential_run(request)
 
         def result() -> DifferentialResult:
-            parity = wait()
-            if not parity.problems:
-                self._parities[key] = parity
-                self._write(f"{key}.parity", parity)
-            return parity
+            comparison = wait()
+            if not comparison.problems:
+                self._comparisons[key] = comparison
+                self._write(f"{key}.differential", comparison)
+            return comparison
 
         return result
 
@@ -149,7 +149,7 @@ class CachedRunner:
         parts += [request.ways, request.hash_seed, self._inner.identity()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def _parity_key(self, request: DifferentialRequest) -> str:
+    def _differential_key(self, request: DifferentialRequest) -> str:
         asked = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), request.partial]
         parts = [*asked, asdict(request.plan), self._inner.identity()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -56,12 +56,21 @@ def clear_caches(repo: str) -> int:
     with open_repository(repo) as git:
         index = IndexFile(git.private / INDEX_FILE_NAME)
         index.lock_shared()
-        index.remove()
+        left = [] if index.remove() else [index.path]
         index.unlock()
         directories = (find_cache_directory(git.private), *((verified.parent,) if verified else ()))
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)
-    sys.stdout.write("".join(f"Deleted {directory}\n" for directory in directories))
+        if directory.exists():
+            left.append(directory)
+        else:
+            sys.stdout.write(f"Deleted {directory}\n")
+    if left:
+        raise SetupProblem(
+            "part of the cache could not be deleted",
+            where=", ".join(map(str, left)),
+            remedy="repeat this when no other prd2pr is running here; check who owns the files",
+        )
     return 0
 
 
