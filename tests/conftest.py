@@ -5,17 +5,16 @@ The tests' cache is separate from the user's.
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import signal
 from pathlib import Path
 
-import httpx._transports.default as httpx_transports
 import pytest
 
 import tool_path
 import warm_starts
+from certificates import read_certificates_once
 from world import World
 
 # A suite started in the background may ignore Ctrl-C, and its child processes would too.
@@ -23,9 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 tool_path.put_first()
-
-# Every `httpx.Client` reads the certificate authorities, which takes 50 ms; the tests speak HTTP over loopback.
-httpx_transports.create_ssl_context = functools.cache(httpx_transports.create_ssl_context)
+read_certificates_once()
 
 # Directories with long modules: they are run first, so that no process is left with one at the end.
 LONG = ("kill", "act", "workflow", "languages", "github", "golden", "cheats", "honest", "memory", "livingdocs", "proof")

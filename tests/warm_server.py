@@ -12,12 +12,12 @@ import signal
 import socket
 import struct
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from certificates import read_certificates_once
 from prd2pr.cli.main import main, tune_runtime
 
 RUN_ELSEWHERE = (
@@ -53,11 +53,10 @@ def build_models(base: type[BaseModel]) -> None:
 
 
 def share_certificates() -> None:
-    """Read the certificates once: the fake GitHub needs none, but every client has them."""
+    """Read them before the fork, for the clients of GitHub and of models."""
+    read_certificates_once()
     importlib.import_module("prd2pr.github.client.transport").get_tls_context()
-    transports = importlib.import_module("httpx._transports.default")
-    transports.create_ssl_context = cache(transports.create_ssl_context)
-    transports.create_ssl_context(verify=True, cert=None, trust_env=True)
+    importlib.import_module("httpx._transports.default").create_ssl_context(verify=True, cert=None, trust_env=True)
 
 
 def keep_runs_in(directory: Path) -> None:

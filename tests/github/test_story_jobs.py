@@ -101,8 +101,8 @@ def test_the_records_of_a_runs_jobs_are_found_by_its_number():
 def test_an_older_branch_does_not_reduce_the_cost_of_a_run():
     """The PRD's branch has the whole record; a story branch has it as of the start of the story."""
     whole, early = Spend(calls=3, input_tokens=90, usd=2), Spend(calls=1, input_tokens=30, usd=0.5)
-    for told in ([("a", whole), ("a", early)], [("a", early), ("b", early), ("a", whole)]):
-        assert find_latest_spend_by_run(told)["a"] == whole
+    for records in ([("a", whole), ("a", early)], [("a", early), ("b", early), ("a", whole)]):
+        assert find_latest_spend_by_run(records)["a"] == whole
 
 
 # --- commands while jobs run ------------------------------------------------------------------------------------------

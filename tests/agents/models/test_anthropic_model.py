@@ -40,9 +40,9 @@ class Waits:
 
     def __init__(self, tries: int = 6) -> None:
         self.slept: list[float] = []
-        self.told: list[RetryNotice] = []
+        self.notices: list[RetryNotice] = []
         self.policy = replace(
-            MODEL_RETRIES, tries=tries, sleep=self.slept.append, on_retry=self.told.append, jitter=lambda: 1.0
+            MODEL_RETRIES, tries=tries, sleep=self.slept.append, on_retry=self.notices.append, jitter=lambda: 1.0
         )
 
 
@@ -195,9 +195,9 @@ def test_three_different_faults_are_retried_within_one_call() -> None:
     assert reply.spend.calls == 1
     assert len(api.requests) == 4
     assert waits.slept == [7.0, 2.0, 4.0]  # retry-after, then the backoff of the second and third attempt
-    assert [(news.attempt, news.of, news.seconds) for news in waits.told] == [(1, 6, 7.0), (2, 6, 2.0), (3, 6, 4.0)]
-    assert waits.told[0].why.startswith("429 ")
-    assert "broke off" in waits.told[2].why
+    assert [(news.attempt, news.of, news.seconds) for news in waits.notices] == [(1, 6, 7.0), (2, 6, 2.0), (3, 6, 4.0)]
+    assert waits.notices[0].why.startswith("429 ")
+    assert "broke off" in waits.notices[2].why
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_key_is_in_no_error_even_if_the_server_repeats_it() -> None:
     }
     with MessagesApi(faults=faults) as api, pytest.raises(ModelProblem) as caught:
         connect(api, waits).reply(a_request())
-    shown = " ".join([*caught.value.lines(), str(caught.value), *(news.why for news in waits.told)])
+    shown = " ".join([*caught.value.lines(), str(caught.value), *(news.why for news in waits.notices)])
     assert KEY not in shown
     assert "[hidden]" in shown
     assert caught.value.__suppress_context__

@@ -52,18 +52,18 @@ def test_unknown_name_lists_the_known_ones(spec: str, remedy: str) -> None:
 
 
 def test_prices_retries_and_recording_reach_the_model(tmp_path: Path) -> None:
-    told: list[RetryNotice] = []
+    notices: list[RetryNotice] = []
     slept: list[float] = []
     with MessagesApi(["Hello"], faults={1: OVERLOADED}) as api:
         env = {"ANTHROPIC_API_KEY": "sk-ant-x", "ANTHROPIC_BASE_URL": api.url}
         prices = {"claude-sonnet-5-5": PRICE}
-        live = open_model("claude-sonnet-5-5", prices=prices, env=env, on_retry=told.append, sleep=slept.append)
+        live = open_model("claude-sonnet-5-5", prices=prices, env=env, on_retry=notices.append, sleep=slept.append)
         model = record_model(live, tmp_path / "t.jsonl", title="Trial")
         reply = model.reply(a_request())
         assert estimate_next_call(model).usd == 0.0
     assert reply.spend.usd is not None
     assert reply.spend.usd > 0
-    assert len(told) == len(slept) == 1
+    assert len(notices) == len(slept) == 1
     replay = open_model(f"replay:{tmp_path / 't.jsonl'}", env={})
     assert replay.reply(a_request()).blocks == reply.blocks
 

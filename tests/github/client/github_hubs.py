@@ -16,7 +16,7 @@ from fakes.github.bare import Bare
 from prd2pr.domain.forge import Actor
 from prd2pr.github.client.factory import open_hub
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.client.identity import GITHUB_ACTIONS
+from prd2pr.github.client.repository import GITHUB_ACTIONS
 from prd2pr.github.client.tokens import StaticToken, TokenSource
 from prd2pr.retry import RetryNotice, RetryPolicy
 

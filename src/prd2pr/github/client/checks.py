@@ -11,7 +11,7 @@ from prd2pr.domain.forge import Annotation, CheckRun, Conclusion, is_same_text
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import RepositoryApi, check_response, patch_call, post_call
 from prd2pr.github.client.exchange import ApiResponse
-from prd2pr.github.client.identity import IdentityCalls
+from prd2pr.github.client.repository import RepositoryCalls
 
 MAX_ANNOTATIONS_PER_CALL = 50  # annotations that GitHub takes in one request
 MAX_STATUS_LENGTH = 140
@@ -24,7 +24,7 @@ STATUS_STATES: dict[Conclusion, str] = {
 }
 
 
-class CheckCalls(IdentityCalls):
+class CheckCalls(RepositoryCalls):
     def check(self, check: CheckRun) -> None:
         """Publish. Only the App that made a check can change it: an earlier App's stays or is published again."""
         scrub = self.secrets.scrub

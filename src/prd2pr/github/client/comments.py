@@ -6,11 +6,11 @@ from prd2pr.domain.forge import BotIdentities, Comment, Reaction, is_same_text
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import check_response, has_marker, patch_call, post_call, with_marker
 from prd2pr.github.client.exchange import ApiResponse
-from prd2pr.github.client.identity import IdentityCalls
 from prd2pr.github.client.repeatable import ensure_marked
+from prd2pr.github.client.repository import RepositoryCalls
 
 
-class CommentCalls(IdentityCalls):
+class CommentCalls(RepositoryCalls):
     def comments(self, number: int, after: int = 0) -> tuple[Comment, ...]:
         """Return the comments with ids above `after`, ordered by id."""
         rows = self.api.pages(self.api.path("issues", number, "comments"))

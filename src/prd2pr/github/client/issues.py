@@ -8,11 +8,11 @@ from prd2pr.domain.forge import Issue, LabelEvent
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import check_response, has_marker, patch_call, post_call, with_marker
 from prd2pr.github.client.exchange import ApiResponse
-from prd2pr.github.client.identity import IdentityCalls
 from prd2pr.github.client.repeatable import edit_differences, ensure_marked, find_text_changes
+from prd2pr.github.client.repository import RepositoryCalls
 
 
-class IssueCalls(IdentityCalls):
+class IssueCalls(RepositoryCalls):
     def issue(self, number: int) -> Issue | None:
         found = self.api.get_optional(self.api.path("issues", number))
         return None if found is None else json_reader.read_issue(found)

@@ -9,14 +9,14 @@ from prd2pr.errors import HubProblem
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import check_response, post_call
 from prd2pr.github.client.exchange import ApiResponse, RestCall
-from prd2pr.github.client.identity import IdentityCalls
 from prd2pr.github.client.repeatable import edit_differences, find_text_changes
+from prd2pr.github.client.repository import RepositoryCalls
 
 TO_DRAFT = "convertPullRequestToDraft"
 TO_READY = "markPullRequestReadyForReview"
 
 
-class PullCalls(IdentityCalls):
+class PullCalls(RepositoryCalls):
     def pull(self, number: int) -> Pull | None:
         found = self.api.get_optional(self.api.path("pulls", number))
         return None if found is None else json_reader.read_pull(found, self.api.repository)

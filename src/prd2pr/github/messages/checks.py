@@ -46,12 +46,13 @@ def check_name(story: str, phase: str) -> str:
     return f"prd2pr / {phase}({clip(clean_line(story), 60)})"
 
 
-def build_phase_check(  # noqa: PLR0917 what a check consists of
+def build_phase_check(
     prd: str,
     story: StoryView,
     step: StepView,
     summary: str,
     annotations: tuple[Annotation, ...],
+    *,
     refused: str = "",
 ) -> CheckRun:
     """Build the check. `refused`: why the step is not proved; not every finding has a line."""

@@ -85,7 +85,7 @@ def publish_phase_check(publication: Publication, story: StoryView, step: StepVi
             step,
             check_text(view),
             shown,
-            f"not proved: {', '.join(wrong)}" if wrong else "",
+            refused=f"not proved: {', '.join(wrong)}" if wrong else "",
         )
     )
 

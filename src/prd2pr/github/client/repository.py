@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from prd2pr.domain.forge import Actor, BotIdentities, PermissionLevel, has_level
@@ -17,8 +16,10 @@ from prd2pr.github.client.tokens import TokenSource
 GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
 
 
-class IdentityCalls:
-    """What the calls of every resource need. `close` or `with` ends the connection."""
+class RepositoryCalls:
+    """What the calls about every resource share: the connection, the bot's account and people's permissions.
+
+    `close` or `with` ends the connection."""
 
     def __init__(
         self,
@@ -38,9 +39,7 @@ class IdentityCalls:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def me(self) -> Actor:
