@@ -34,6 +34,7 @@ CHEATS = {cheat.id: cheat for cheat in cheats()}
 CYCLES = {case.name: (kind, case) for kind, cases in KINDS.items() for case in cases}
 OTHERS = {case.id: case for case in (*other_cheats(), *other_cycles())}  # in languages other than Python
 KNOWN = 73  # ways to fake a step listed in the gates' design
+PROGRESS = 50  # cases between two lines that report progress
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,8 @@ def main(arguments: list[str]) -> int:
         done.append(each)
         if not each.fine:
             print(f"NOT {'CAUGHT' if each.number else 'ACCEPTED'}: {each.name}", *each.told, sep="\n    ", flush=True)
+        if len(done) % PROGRESS == 0:
+            print(f"{len(done)} of {len(names)} cases, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(*table(done, unplayed), sep="\n")
     python = [each for each in done if each.category not in DIALECTS]
     known = {each.number for each in python if 0 < each.number <= KNOWN}
