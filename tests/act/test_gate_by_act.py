@@ -24,6 +24,7 @@ def run_comment(source, world):
     return comment
 
 
+@pytest.mark.slow
 def test_a_comment_without_a_command_ends_at_the_gate_without_calls(run_comment, world):
     done, reactions = run_comment("Thanks, see src/calc/signs.py", "ada")
     assert (done.status, done.jobs, reactions) == (0, {"gate": "success"}, []), done.log

@@ -66,6 +66,21 @@ OLD_WORDS = re.compile(
 )
 
 
+# Method → the modules that may call it. Everyone else uses a BranchWriter, which moves by compare-and-swap.
+BRANCH_WRITES = {
+    "update_branch": {"cli/wiring.py", "state/git.py"},
+    "set_branch": {
+        "github/branch_writer.py",
+        "server/projection/mirrors.py",
+        "server/work/local_runs.py",
+        "state/git.py",
+    },
+    "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py"},
+    "push": {"github/branch_writer.py"},
+    "push_ref": {"github/jobs/wave_scheduler.py"},
+}
+
+
 @pytest.fixture(scope="module")
 def shape() -> Shape:
     return read_shape()
@@ -147,6 +162,39 @@ def test_few_types_describe_a_story(shape: Shape) -> None:
 def test_no_modules_import_each_other(shape: Shape) -> None:
     assert len(shape.import_graph["prd2pr.workflow.run"]) > 10, "its imports were not found"
     assert shape.import_cycles == []
+
+
+def test_only_the_branch_writers_move_branches(shape: Shape) -> None:
+    callers: dict[str, set[str]] = {name: set() for name in BRANCH_WRITES}
+    for module in shape.modules:
+        for node in module.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in callers:
+                callers[node.func.attr].add(module.path)
+    assert callers == BRANCH_WRITES
+
+
+def test_packages_say_truly_what_they_may_import(shape: Shape) -> None:
+    """`May import ...` in a top-level package names the other top-level packages that it imports: all, and no others.
+
+    The modules beside the packages (`errors`, `config`, `templating` ...) are not named.
+    """
+    modules = shape.modules
+    packages = {each.package: each for each in modules if each.is_package and each.package.count("/") == 0}
+    del packages["."]
+    stated = {name: read_stated_imports(ast.get_docstring(each.tree) or "") for name, each in packages.items()}
+    found: dict[str, set[str]] = {name: set() for name in packages}
+    for module in modules:
+        own = module.path.partition("/")[0]
+        if own in packages:
+            names = {name.split(".")[1] for name in module.imports if name.startswith("prd2pr.")}
+            found[own] |= (names & packages.keys()) - {own}
+    assert stated == found
+
+
+def read_stated_imports(docstring: str) -> set[str] | None:
+    """Read the packages from the sentence; None: there is no such sentence."""
+    sentence = re.search(r"^May import (no other package|[^.]+)\.", docstring, re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", sentence[1])) if sentence else None
 
 
 def test_import_cycles_are_found(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_a_branch_in_the_middle_of_a_story_goes_on(continued: Continued) -> None
     check("half_way/continued_status.txt", without_place(program(place, "status").text, place))
 
 
+@pytest.mark.slow
 def test_the_continued_branch_has_the_code_of_the_finished_one(continued: Continued, tmp_path: Path) -> None:
     whole = FINISHED.clone(tmp_path)
     expected = steps(whole, FINISHED)

@@ -79,7 +79,10 @@ def clones(tmp_path_factory: pytest.TempPathFactory) -> dict[Branch, Path]:
     return {branch: branch.clone(tmp_path_factory.mktemp(branch.bundle)) for branch in BRANCHES}
 
 
-@pytest.mark.parametrize("branch", BRANCHES, ids=lambda branch: branch.bundle)
+@pytest.mark.parametrize(
+    "branch",
+    [pytest.param(each, id=each.bundle, marks=[] if each is FINISHED else [pytest.mark.slow]) for each in BRANCHES],
+)
 @pytest.mark.parametrize("expected", READS)
 def test_what_a_read_verb_prints(branch: Branch, expected: str, clones: dict[Branch, Path]) -> None:
     place = clones[branch]

@@ -13,7 +13,7 @@ from honest_judge import CASES, play
 
 from prd2pr.domain.records import UNTESTED_KINDS, Phase
 
-SAMPLED = 40  # `make test` runs one in this many cycles
+SAMPLED = 60  # `make test` runs one in this many cycles
 
 
 @pytest.fixture(scope="session")

@@ -414,6 +414,7 @@ def test_a_live_batch_is_not_queued_again(stage):
     stage.wait_for(done=2)
 
 
+@pytest.mark.slow
 def test_a_batch_of_another_version_is_continued_by_this_one(stage):
     guid = stage.name("a")
     add_deliveries(stage.database, guid, lane=stage.lane)

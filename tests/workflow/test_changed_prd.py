@@ -257,6 +257,7 @@ def test_human_commits_are_judged_before_the_plan_changes(world):
     verified(world, "~3")
 
 
+@pytest.mark.slow
 def test_refused_plan_leaves_the_branch_unchanged_and_is_retried(world):
     """An answer refused three times leaves the branch unchanged; the next run asks again."""
     before = world.subjects()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from state_loads import LoadCounter
 from world import World
 
 
+@pytest.mark.slow
 def test_a_step_loads_the_state_of_two_commits(tmp_path: Path) -> None:
     world, counter = World(tmp_path, cold=True).start(), LoadCounter(tmp_path / "loads")
     world.run("--max-steps", "2")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from _pytest.mark import ParameterSet
 from github_hubs import BRANCH, REPOSITORY, World
 
 from fakes.github.faults import (
@@ -231,8 +232,15 @@ def add_workflow(github: World) -> None:
     bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [head], "Workflow\n", who, who))
 
 
-@pytest.mark.parametrize("write_call", WRITE_CALLS, ids=str)
-@pytest.mark.parametrize("fault", FAULTS)
+def pair_writes_with_faults() -> Iterator[ParameterSet]:
+    """All pairs in `make test-all`; every write and every fault in `make test`."""
+    for row, write_call in enumerate(WRITE_CALLS):
+        for column, fault in enumerate(FAULTS):
+            marks = [pytest.mark.slow] if (column - row) % len(FAULTS) > 1 else []
+            yield pytest.param(write_call, fault, id=f"{write_call}-{fault}", marks=marks)
+
+
+@pytest.mark.parametrize(("write_call", "fault"), list(pair_writes_with_faults()))
 def test_it_is_done_once(ready: World, write_call: WriteCall, fault: str):
     hub = ready.hub()
     write_call.before(hub, ready)

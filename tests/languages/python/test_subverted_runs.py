@@ -329,7 +329,9 @@ def test_a_helper_may_have_the_name_of_a_module_of_the_project() -> None:
         ("import os\nos._exit(0)\n", FailureKind.EXIT, "collect"),
         ("def add(a, b):\n    raise KeyboardInterrupt\n", FailureKind.EXIT, "call"),
         ("import sys\ndef add(a, b):\n    sys.exit(1)\n", FailureKind.EXIT, "call"),
-        ("import time\ndef add(a, b):\n    time.sleep(60)\n", FailureKind.TIMEOUT, "call"),
+        pytest.param(
+            "import time\ndef add(a, b):\n    time.sleep(60)\n", FailureKind.TIMEOUT, "call", marks=pytest.mark.slow
+        ),
         pytest.param("import time\ntime.sleep(60)\n", FailureKind.TIMEOUT, "collect", marks=pytest.mark.slow),
     ],
 )
