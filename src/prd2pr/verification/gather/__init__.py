@@ -1,5 +1,6 @@
-"""Gather evidence for a step: one path for runs, `prd2pr gate` and `prd2pr verify`.
+"""Gather the evidence for a step. Runs, `prd2pr gate` and `prd2pr verify` all use this package.
 
-`pipeline.gather` is the entry; `context` holds its settings and the step. `python_evidence` and `other_languages`
-gather by phase; the other modules run one kind of check each. Gathering reads trees and runs tests; it does not judge.
+`pipeline.gather` is the entry point; `context` defines the settings and the step. `phases` gathers RED, GREEN, REFACTOR
+and INTEGRATED for every language. What differs between languages is a `StepAnalysis`. Gathering reads trees and runs
+tests but does not judge.
 """

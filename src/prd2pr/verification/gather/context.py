@@ -1,18 +1,18 @@
-"""What gathering works with: settings, the step to examine, and helpers for every language."""
+"""The context of gathering: its settings, the step to examine, and helpers for all languages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from prd2pr import __version__
-from prd2pr.domain.evidence import Comparison, Evidence, LockedFile, RunReport
+from prd2pr.domain.evidence import Comparison, LockedFile, RunReport
 from prd2pr.domain.paths import CONVENTIONS, PathRules
 from prd2pr.domain.records import Phase
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
-from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, map_moved_id, summarize_run
+from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids
 from prd2pr.errors import CannotJudge
 from prd2pr.languages.test_runner import RunRequest, TestRunner
 from prd2pr.state.git import Git
@@ -21,7 +21,7 @@ from prd2pr.verification.gather.flakiness import exclude_flaky_tests
 from prd2pr.verification.gather.mutation import MUTANTS
 from prd2pr.verification.story_context import ExpectedDocs, StoryContext
 
-PYTEST_USAGE_ERROR = 4  # pytest's exit status: a broken configuration, a missing plugin, a conftest that fails
+PYTEST_USAGE_ERROR = 4  # pytest's exit status for a broken configuration, a missing plugin or a failing conftest
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class GatherContext:
     git: Git
     runner: TestRunner
     rules: PathRules = CONVENTIONS
-    mutants: int = MUTANTS  # most mutants tried in one step
-    compare: bool = True  # REFACTOR: compare old and new code on the same calls
+    mutants: int = MUTANTS  # maximum number of mutants per step
+    compare: bool = True  # whether REFACTOR runs differential tests
     living_docs: tuple[str, ...] = ()  # paths where living docs may be written
     docs_directory: str = "docs"
-    stacks: tuple[Stack, ...] = ()  # empty: only Python
+    stacks: tuple[Stack, ...] = ()  # empty if the project has only Python
 
 
 @dataclass(frozen=True)
 class GatherCase:
-    """One step to examine: what changed from this base to this head?"""
+    """A step to examine, from its base to its head."""
 
     context: GatherContext
     phase: Phase
@@ -52,7 +52,7 @@ class GatherCase:
 
     @cached_property
     def base_report(self) -> RunReport:
-        """Run of the whole suite before the step; usually cached from the previous step."""
+        """The run of the whole suite before the step. It is usually cached from the previous step."""
         report = self.context.runner.run(build_suite_request(self.context, self.pair.base.tree, self.stack))
         if report.exit_status == PYTEST_USAGE_ERROR and is_python_stack(self.stack):
             raise CannotJudge(
@@ -79,29 +79,29 @@ class GatherCase:
 
     @property
     def suite_stack(self) -> Stack | None:
-        """The stack whose suite to run; None if the project has only one."""
+        """The stack whose suite is run, or None if the project has only one."""
         return _choose_suite_stack(self.context, self.stack)
 
     @property
     def planned(self) -> tuple[str, ...]:
-        """Names that the design plans; empty without a design."""
+        """The names that the design plans. Empty without a design."""
         return tuple(symbol.name for symbol in self.story.planned or ()) if self.story else ()
 
     @property
     def hidden_tests(self) -> tuple[str, ...]:
-        """GREEN: hidden examples. They must pass, but are not mutated: the findings would reveal them."""
+        """The hidden examples in GREEN. They must pass but are not mutated, because the findings would reveal them."""
         hidden = self.story.held_out if self.story and self.phase is Phase.GREEN else None
         return hidden.tests if hidden else ()
 
     def exclude_flaky(
         self, comparison: Comparison, suspects: tuple[str, ...], restore: Mapping[str, str] | None = None
     ) -> Comparison:
-        """Return the comparison without suspects that were flaky before this step too."""
+        """Return the comparison without the suspects that were already flaky before the step."""
         trees = {"base": self.pair.base.tree, "head": self.pair.head.tree}
         return exclude_flaky_tests(self.context.runner, comparison, suspects, **trees, restore=restore or {})
 
     def build_common_fields(self) -> dict[str, Any]:
-        """Return the evidence fields that every phase has."""
+        """Return the evidence fields that all phases share."""
         story = self.story
         return {
             "phase": self.phase,
@@ -120,7 +120,7 @@ class GatherCase:
 
 
 def build_suite_request(context: GatherContext, tree: str, stack: Stack = PYTHON) -> RunRequest:
-    """Build the request that runs the whole suite of a tree."""
+    """Build a request to run the whole suite of a tree."""
     return RunRequest(tree, stack=_choose_suite_stack(context, stack), followed_by=(0,))
 
 
@@ -129,54 +129,21 @@ def _choose_suite_stack(context: GatherContext, stack: Stack) -> Stack | None:
 
 
 def find_parent_directories(paths: Iterable[str]) -> set[str]:
-    """Return the directories of these files; `.` for files at the root."""
+    """Return the directories of these files, where `.` stands for the root."""
     return {path.rpartition("/")[0] or "." for path in paths}
 
 
 def list_restored_blobs(locked: Iterable[LockedFile]) -> dict[str, str]:
-    """Map each locked file that differs to the blob that the run must use instead."""
+    """Map the path of each locked file that differs to the blob that the test run must use instead."""
     return {file.path: file.expected for file in locked if file.actual != file.expected}
 
 
 def is_passing(tests: tuple[str, ...], head: RunReport) -> bool:
-    """Whether the run is honest and every one of these tests passed in it."""
+    """Return whether the run is honest and all of these tests passed."""
     outcomes = {test: result.outcome for test, result in head.by_id().items()}
     return head.honest and all(outcomes.get(test) == "passed" for test in expand_test_ids(tests, head))
 
 
 def is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
-    """Whether these tests pass and nothing that passed before fails now."""
+    """Return whether these tests pass and every test that passed before still does."""
     return is_passing(tests, head) and not compare_base_with_head(base, head).regressed
-
-
-def gather_integrated(
-    case: GatherCase,
-    fields: Mapping[str, Any],
-    find_directories: Callable[[Iterable[tuple[str, str]]], set[str]],
-    *,
-    followed_by: tuple[int, ...] | None = None,
-) -> Evidence:
-    """Gather the evidence that a story's tests were moved to their place and everything still passes.
-
-    `find_directories`: of canaries, from the tests' ids before and after the move.
-    """
-    pair, base = case.pair, case.base_report
-    moved = pair.find_moved_tests()
-    inside = tuple(result.id for result in base.results if result.id.partition("::")[0] in moved)
-    claimed = case.story.red_tests if case.story else inside
-    there = [map_moved_id(test, moved) for test in claimed]
-    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
-    locked = pair.list_locked_files(expected, lambda path: path in moved.values())
-    directories = find_directories(zip(claimed, there, strict=True))
-    head = case.head_report(directories, list_restored_blobs(locked), followed_by=followed_by)
-    tests = expand_test_ids(there, head)
-    return Evidence(
-        **fields,
-        locked=locked,
-        story_tests=tests,
-        comparison=compare_base_with_head(base, head, moved),
-        base_run=summarize_run(base, expand_test_ids(claimed, base)),
-        head_run=summarize_run(head, tests),
-        living_docs=dict(case.docs.blobs),
-        docs_made_by=case.docs.made_by,
-    )

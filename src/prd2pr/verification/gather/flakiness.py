@@ -1,4 +1,4 @@
-"""Flaky tests: run regressed tests again before blaming the step."""
+"""Run regressed tests again, so that a step is not blamed for flaky tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import MappingProxyType
 from prd2pr.domain.evidence import Comparison
 from prd2pr.languages.test_runner import RunRequest, TestRunner
 
-TRIES = 8  # a test that fails half the time looks broken only once in 256
-MAX_SUSPECTS = 20  # if more tests fail, the step is to blame
+TRIES = 8  # a test that fails half of the time fails all of these runs once in 256 cases
+MAX_SUSPECTS = 20  # if more tests fail, they are not flaky: the step is to blame
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -36,7 +36,7 @@ def exclude_flaky_tests(
 def _find_tests_ending(
     runner: TestRunner, tree: str, tests: tuple[str, ...], outcome: str, restore: Mapping[str, str] = NO_FILES
 ) -> frozenset[str]:
-    """Return the tests that have this outcome at least once in a few runs."""
+    """Run the tests a few times and return those that have this outcome at least once."""
     paths = tuple(sorted({test.partition("::")[0] for test in tests}))
     found: set[str] = set()
     for _ in range(TRIES):

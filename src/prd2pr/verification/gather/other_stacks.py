@@ -1,4 +1,4 @@
-"""A story belongs to one stack: report changes outside it, and run the other stacks' tests."""
+"""Report changes outside the story's stack, and run the tests of the other stacks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SingleStackRunner:
 
 
 def find_changes_outside_stack(changes: Iterable[Change], own: Stack, stacks: tuple[Stack, ...]) -> Iterator[Fact]:
-    """Report changed code and tests outside the story's stack, which it does not prove."""
+    """Report code and tests that changed outside the story's stack, because the story does not prove them."""
     for change in changes:
         if change.kind not in _CODE_KINDS:
             continue
@@ -59,12 +59,12 @@ def find_changes_outside_stack(changes: Iterable[Change], own: Stack, stacks: tu
 def run_other_suites(
     runner: TestRunner, own: Stack, stacks: tuple[Stack, ...], began: str, head: str
 ) -> tuple[OtherSuite, ...]:
-    """Run the other stacks' suites before the story and now; the earlier run is usually cached."""
+    """Run the suites of the other stacks before the story and now. The earlier runs are usually cached."""
     return tuple(_run_suite(SingleStackRunner(runner, stack), stack, began, head) for stack in stacks if stack != own)
 
 
 def _run_suite(runner: TestRunner, stack: Stack, began: str, head: str) -> OtherSuite:
-    """Run one other stack's suite; if its tools are missing here, record why it was not run."""
+    """Run the suite of another stack. If its tools are missing on this machine, record why it was not run."""
     try:
         before, now = runner.run(RunRequest(began)), runner.run(RunRequest(head))
     except SetupProblem as problem:

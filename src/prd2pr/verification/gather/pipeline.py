@@ -1,6 +1,6 @@
-"""Gather the evidence for a step: the one path that runs, `prd2pr gate` and `prd2pr verify` all use.
+"""Gather the evidence for a step, in the same way for runs, `prd2pr gate` and `prd2pr verify`.
 
-Gathering reads trees and runs tests. It does not judge.
+Gathering reads trees and runs tests but does not judge.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from prd2pr.languages.project.manifests import describe_other_changes
 from prd2pr.languages.python.hidden_examples import reveal_hidden_examples, separate_hidden_examples
 from prd2pr.languages.stack_paths import relativize_rules
 from prd2pr.verification.codebase import TreePair, add_missing_files, load_tree_pair
+from prd2pr.verification.gather.analysis import StepAnalysis
 from prd2pr.verification.gather.context import GatherCase, GatherContext
 from prd2pr.verification.gather.other_stacks import SingleStackRunner, find_changes_outside_stack, run_other_suites
-from prd2pr.verification.gather.python_evidence import PYTHON_GATHERERS
+from prd2pr.verification.gather.phases import GATHERERS
+from prd2pr.verification.gather.python_analysis import PythonAnalysis
 from prd2pr.verification.gather.subdirectory import gather_in_subdirectory
 from prd2pr.verification.stack_scope import choose_step_stack, find_named_criteria
 from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
@@ -27,7 +29,7 @@ _MANIFEST_CODES = {Phase.GREEN: "GRN101", Phase.REFACTOR: "RFC101"}
 
 
 def find_manifest_facts(pair: TreePair, phase: Phase) -> Iterator[Fact]:
-    """Report manifest changes beyond dependencies. Whether dependencies may change, the gate decides by policy."""
+    """Report manifest changes other than dependencies. The gate's policy decides whether dependencies may change."""
     paths = [change.path for change in pair.changes if change.kind is PathKind.MANIFEST]
     if phase not in _MANIFEST_CODES or not paths:
         return
@@ -48,11 +50,12 @@ def gather(
     docs: ExpectedDocs = NO_DOCS,
     with_state: bool = False,
 ) -> Evidence:
-    """Gather the evidence for one phase between `base` and `head`, each a commit or a tree.
+    """Gather the evidence for one phase between `base` and `head`, each of which is a commit or a tree.
 
-    `docs`: the living docs that INTEGRATED must write. `with_state`: include changes under `.orch-state/`.
+    `docs` lists the living docs that INTEGRATED must write. With `with_state`, changes under `.orch-state/` are
+    included.
     """
-    if phase not in PYTHON_GATHERERS:
+    if phase not in GATHERERS:
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
     pair = load_tree_pair(context.git, context.rules, base, head, with_state=with_state)
     case = GatherCase(context, phase, pair, story, base, docs, choose_step_stack(context.stacks, pair, story))
@@ -79,7 +82,7 @@ def _gather_inside_root(case: GatherCase) -> Evidence:
 
 
 def _add_other_stacks(case: GatherCase, seen: Evidence) -> Evidence:
-    """Add changes outside the step's stack and, for INTEGRATED, the runs of the other stacks' suites."""
+    """Add changes outside the step's stack and, in INTEGRATED, the test runs of the other stacks."""
     stacks, story = case.context.stacks, case.story
     if case.phase is Phase.INTEGRATED:
         began = story.began if story and story.began else case.pair.base.tree
@@ -102,15 +105,19 @@ def _gather_story(case: GatherCase) -> Evidence:
 
 
 def _gather_phase(case: GatherCase, phase: Phase) -> Evidence:
-    if is_python_stack(case.stack):
-        return PYTHON_GATHERERS[phase](case)
-    from prd2pr.verification.gather.other_languages import OTHER_GATHERERS  # loads grammars, so only when needed
+    return GATHERERS[phase](case, _analyze_step(case))
 
-    return OTHER_GATHERERS[phase](case)
+
+def _analyze_step(case: GatherCase) -> StepAnalysis:
+    if is_python_stack(case.stack):
+        return PythonAnalysis(case)
+    from prd2pr.verification.gather.language_analysis import LanguageAnalysis  # late, because it loads grammars
+
+    return LanguageAnalysis(case)
 
 
 def _gather_with_hidden_examples(case: GatherCase, files: tuple[HiddenExampleFile, ...]) -> Evidence:
-    """Gather with the hidden examples in place: RED's head tree is recorded without them, GREEN's with them."""
+    """Gather with the hidden examples in place. The recorded head tree contains them in GREEN but not in RED."""
     red, given = case.phase is Phase.RED, case.pair
     base = given.base if red else add_missing_files(given.base, files, over=True)
     whole = replace(case, pair=replace(given, base=base, head=add_missing_files(given.head, files)))

@@ -1,4 +1,4 @@
-"""Facts read from Python texts before and after a step: AST facts, declared tests, named criteria, signatures."""
+"""Facts from Python files before and after a step: AST facts, declared tests, named criteria and signatures."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from prd2pr.languages.python.test_model.module import find_certain_tests, parse_
 from prd2pr.languages.python.test_model.subject_use import find_called_names, find_module_subject_lines
 from prd2pr.verification.codebase import Codebase, TreePair
 
-MODULES_NAMED = 2000  # limit, so that a large project's names do not swamp the evidence
+MODULES_NAMED = 2000  # keeps the evidence of a large project small
 
 
 SHADOWING_CODE = "GRN101"
 
 
-# Where an entry point, a task or a pipeline may name a function.
+# Files in which an entry point, a task or a pipeline may refer to a function.
 _NAMING_FILES = (".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", "Makefile", "Procfile", ".sh")
 
 
 def find_dead_code_removal(pair: TreePair, kept: Collection[str]) -> Removal | None:
-    """Find dead code removed with its tests. `kept`: test files proved by this story, which must stay."""
+    """Find dead code that was removed with its tests. `kept` lists the test files of this story, which must stay."""
     found = find_removal(
         RemovalTexts(
             pair.base.source_texts,
@@ -53,7 +53,7 @@ def find_dead_code_removal(pair: TreePair, kept: Collection[str]) -> Removal | N
 
 
 def find_shadowing_modules(pair: TreePair, base: RunReport) -> Iterator[Fact]:
-    """Report a new module that shadows a module which the tests already import."""
+    """Report new modules that shadow a module that the tests already import."""
     known = _list_known_names(pair, base) - pair.base.top_level
     for change in pair.python_changes(PathKind.SOURCE):
         name = get_module_name(change.path)
@@ -64,7 +64,7 @@ def find_shadowing_modules(pair: TreePair, base: RunReport) -> Iterator[Fact]:
 
 
 def _list_known_names(pair: TreePair, base: RunReport) -> frozenset[str]:
-    """Return imported standard library and helper modules, and all imports of files whose tests passed before."""
+    """Return the imported standard library and helper modules, and all imports of files whose tests passed before."""
     ran = {result.id.partition("::")[0] for result in base.results if result.outcome == "passed"}
     helpers = {PurePosixPath(path).stem for path in pair.base.support_texts}
     found: set[str] = set()
@@ -109,7 +109,7 @@ def find_subject_lines(pair: TreePair, modules: Iterable[str], context: FactCont
 
 
 def list_called_names(pair: TreePair, modules: Iterable[str]) -> tuple[str, ...]:
-    """Return the imported names that the changed test modules and shared test files use."""
+    """Return the imported names that the changed test modules and the shared test files use."""
     support = pair.head.support_texts
     texts = {**support, **{path: pair.head.test_texts[path] for path in modules if path in pair.head.test_texts}}
     return tuple(sorted({name for path, text in texts.items() for name in find_called_names(path, text)}))
@@ -118,7 +118,7 @@ def list_called_names(pair: TreePair, modules: Iterable[str]) -> tuple[str, ...]
 def build_fact_context(
     pair: TreePair, fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None, head: RunReport
 ) -> FactContext:
-    """Build the context of the test rules. Without a design, a missing module is taken as the subject."""
+    """Build the context for the test rules. Without a design, a missing module is assumed to be the subject."""
     missing = {name.partition(".")[0] for name in _list_missing_names(head)} if planned is None else set()
     return FactContext(
         project_modules=pair.head.top_level | missing,
@@ -137,7 +137,7 @@ def _list_missing_names(report: RunReport) -> set[str]:
 def find_new_test_coverage(
     pair: TreePair, modules: Iterable[str], fresh: frozenset[str], criteria: tuple[str, ...]
 ) -> tuple[Coverage, ...]:
-    """Return which new tests name which criterion."""
+    """Return the criteria that new tests name, with those tests."""
     texts = pair.head.test_texts
     named: dict[str, list[str]] = {criterion: [] for criterion in criteria}
     for path in modules:
@@ -147,7 +147,7 @@ def find_new_test_coverage(
 
 
 def list_project_names(pair: TreePair, report: RunReport) -> tuple[str, ...]:
-    """Return the project's modules, and the public names of modules that a missing symbol points into."""
+    """Return the project's modules and, for modules that a missing symbol refers to, their public names."""
     missing = _list_missing_names(report)
     parents = {name.rpartition(".")[0] for name in missing} | missing
     names = set(sorted(pair.head.modules)[:MODULES_NAMED])
@@ -158,7 +158,7 @@ def list_project_names(pair: TreePair, report: RunReport) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def find_source_facts(pair: TreePair, test_files: Iterable[str], phase: Phase) -> tuple[Fact, ...]:
+def find_changed_source_facts(pair: TreePair, test_files: Iterable[str], phase: Phase) -> tuple[Fact, ...]:
     own = set(test_files)
     tests, old = pair.base.test_texts, pair.base.source_texts
     context = FactContext(
@@ -174,7 +174,7 @@ def find_source_facts(pair: TreePair, test_files: Iterable[str], phase: Phase) -
 
 
 def find_data_facts(pair: TreePair, phase: Phase) -> tuple[Fact, ...]:
-    """REFACTOR: return the facts about changed data files, which may be reformatted but not changed."""
+    """Return the facts about data files that REFACTOR changed. They may be reformatted, but not changed otherwise."""
     if phase is not Phase.REFACTOR:
         return ()
     changed = {

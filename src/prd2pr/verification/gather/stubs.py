@@ -1,4 +1,4 @@
-"""Run new tests with stubs for the missing code, to find tests that pass whatever it returns."""
+"""Run new tests with stubs for the missing code, to find tests that pass whatever the code returns."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from prd2pr.languages.test_runner import OTHER_SEED, RunRequest, TestRunner
 from prd2pr.verification.codebase import TreePair
 from prd2pr.verification.gates.failure_reason import explain_foreign_module
 
-MAX_SECONDS = 5.0  # run time of the new tests; each runs up to a dozen times here
+MAX_SECONDS = 5.0  # longest run time of the new tests, each of which runs up to a dozen times here
 MAX_TESTS = 400
 
 
 @dataclass(frozen=True)
 class _StubTrial:
-    """The tests and names of a trial, whichever values the stubs return."""
+    """The tests and names of a trial. They are the same for all stub values."""
 
     runner: TestRunner
     pair: TreePair
-    texts: Mapping[str, str]  # of the test files
+    texts: Mapping[str, str]  # texts of the test files, by path
     own: frozenset[str]  # top-level names of the project, existing or planned
     missing: tuple[str, ...]
 
     def request(self, tests: frozenset[str], variants: Iterable[int]) -> tuple[StubFiles, RunRequest]:
-        """Build the stubs and the run of these tests."""
+        """Build the stubs and the request to run these tests with them."""
         head, wanted = self.pair.head, _list_files(tests)
         support = Path(stubs.__file__).read_text(encoding="utf-8")
         made = build_stubs(
@@ -48,7 +48,7 @@ class _StubTrial:
         request = RunRequest(
             tree,
             paths=tuple(sorted(copy for copy, (path, _) in made.copies.items() if path in wanted)),
-            hash_seed=OTHER_SEED,  # a process with this seed is already prewarmed for RED's repeat run
+            hash_seed=OTHER_SEED,  # RED's repeat run has already prewarmed a process with this seed
             followed_by=(OTHER_SEED,),
         )
         return made, request
@@ -57,9 +57,9 @@ class _StubTrial:
 def start_stub_runs(
     runner: TestRunner, pair: TreePair, fresh: tuple[str, ...], head: RunReport, planned: tuple[str, ...]
 ) -> Callable[[], tuple[Fact, ...]]:
-    """Start running the new tests that fail because a name is missing; the returned function waits for the facts.
+    """Start running the new tests that fail because a name is missing. The returned function waits for the facts.
 
-    It returns nothing if the tests are too many or too slow. `planned`: names in the design.
+    There are no facts if the tests are too many or too slow. `planned` lists the names in the design.
     """
     wanted = [result for result in head.results if result.id in set(fresh) and _is_missing_symbol(result.failure)]
     if not wanted or len(wanted) > MAX_TESTS or sum(result.seconds for result in wanted) > MAX_SECONDS:

@@ -1,6 +1,7 @@
-"""Gather for a stack in a subdirectory as if it were the repository, and map the paths back.
+"""Gather for a stack in a subdirectory as if it were a repository, and map the paths back.
 
-Imports, configuration and test paths are relative to that root, so the code that reads Python need not know about it.
+Imports, configuration and test paths are relative to the stack's root, so the code that reads Python needs no special
+case.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from prd2pr.languages.stack_paths import prefix_paths
 from prd2pr.verification.codebase import TreePair, add_missing_files
 from prd2pr.verification.story_context import StoryContext
 
-GatherFunction = Callable[[str, str, StoryContext | None], Evidence]  # base, head and story, relative to the root
+GatherFunction = Callable[[str, str, StoryContext | None], Evidence]  # base, head and story inside the root
 
 
 def gather_in_subdirectory(
     stack: Stack, phase: Phase, pair: TreePair, story: StoryContext | None, gather: GatherFunction
 ) -> Evidence:
-    """Gather inside the stack's root; `pair`: the whole repository, for changes outside it."""
+    """Gather inside the stack's root. `pair` covers the whole repository, to find changes outside the stack."""
     git, root = pair.head.git, stack.root
     base, head = (git.subtree(side.tree, root) for side in (pair.base, pair.head))
     seen = prefix_paths(gather(base, head, localize_story(story, stack) if story else None), root)
@@ -40,7 +41,7 @@ def gather_in_subdirectory(
 
 
 def _add_hidden_examples(pair: TreePair, phase: Phase, story: StoryContext | None) -> TreePair:
-    """GREEN: add the hidden examples on both sides."""
+    """Add the hidden examples to both trees in GREEN."""
     if phase is not Phase.GREEN or story is None or story.pre_implemented or story.held_out is None:
         return pair
     files = story.held_out.files
@@ -48,7 +49,7 @@ def _add_hidden_examples(pair: TreePair, phase: Phase, story: StoryContext | Non
 
 
 def _list_locked_outside(pair: TreePair, phase: Phase, expected: dict[str, str]) -> tuple[LockedFile, ...]:
-    """Return the changed test files and settings of other stacks, which are locked too."""
+    """Return the changed test files and settings of the other stacks, which are locked too."""
     return () if phase is Phase.RED else pair.list_locked_files(expected, lambda _: False)
 
 

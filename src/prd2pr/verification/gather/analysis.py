@@ -1,0 +1,104 @@
+"""`StepAnalysis`: what gathering asks of a language. Each language implements it, Python as well as the others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prd2pr.domain.evidence import Comparison, Fact, RunReport
+from prd2pr.domain.results.differential import DifferentialResult
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.results.removal import Removal
+from prd2pr.languages.mutation_plan import MutationPlan
+from prd2pr.verification.codebase import Codebase
+from prd2pr.verification.gather.context import GatherCase, find_parent_directories
+from prd2pr.verification.story_tests import RedTests
+
+
+@dataclass(frozen=True)
+class RedReading:
+    """What a RED step's texts and run show. `fields` are fields of the evidence."""
+
+    tests: RedTests
+    comparison: Comparison
+    fields: Mapping[str, Any]
+
+
+class StepAnalysis(ABC):
+    """Reads the texts of one step in one language.
+
+    Checks that a language does not have keep the defaults of this class and are listed in `languages.capabilities`.
+    """
+
+    # Whether mutation testing also runs the tests in other circumstances: in another order, twice, at another time.
+    varies_circumstances = False
+    # Whether runs may be started next to each other. Build tools use all cores and lock their caches.
+    runs_in_parallel = False
+
+    def __init__(self, case: GatherCase) -> None:
+        self.case = case
+        self.pair = case.pair
+
+    # --- every phase --------------------------------------------------------------------------------------------------
+
+    def build_common_fields(self) -> dict[str, Any]:
+        return self.case.build_common_fields()
+
+    def find_canary_directories(self, tests: Iterable[tuple[str, str]]) -> set[str]:
+        """Return the directories of the story's tests, given as their ids before and after INTEGRATED."""
+        return find_parent_directories(now.partition("::")[0] for _, now in tests)
+
+    # --- RED ----------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def list_changed_test_files(self) -> tuple[str, ...]:
+        """Return the changed files of the tests, including helpers."""
+
+    @abstractmethod
+    def is_test_file(self, path: str) -> bool: ...
+
+    @abstractmethod
+    def read_red(self, touched: tuple[str, ...], modules: tuple[str, ...], head: RunReport) -> RedReading:
+        """Find the story's tests. `touched` are the changed files of the tests, and `modules` those with tests."""
+
+    # --- GREEN and REFACTOR -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def find_claimed_tests(self) -> tuple[str, ...]:
+        """Return the tests that a person's commits left failing for GREEN."""
+
+    def list_protecting_tests(self) -> tuple[str, ...]:
+        """Return the tests that protect a refactoring by a person, which belongs to no story."""
+        return ()
+
+    def find_oracle_blobs(self) -> dict[str, str]:
+        """Map each changed file outside the test directories that the tests compare with to its blob before."""
+        return {}
+
+    def find_removal(self, _kept: set[str]) -> Removal | None:
+        """Find dead code that was removed with its tests. The given test files must stay."""
+        return None
+
+    @abstractmethod
+    def plan_mutations(self, new: Codebase, old: Codebase, tests: tuple[str, ...]) -> MutationPlan:
+        """Plan the faults in the code that `new` adds to `old`."""
+
+    def drop_exempt_results(self, mutation: MutationResult) -> MutationResult:
+        """Return the result without differences that the tests cannot notice."""
+        return mutation
+
+    def start_comparison(
+        self, _tests: tuple[str, ...], _restore: Mapping[str, str]
+    ) -> Callable[[], DifferentialResult] | None:
+        """Start calling the code before and after a refactoring with the same arguments."""
+        return None
+
+    @abstractmethod
+    def find_source_facts(self, tests: set[str]) -> tuple[Fact, ...]:
+        """Check the changed source. `tests` are the story's test files."""
+
+    @abstractmethod
+    def describe_refactoring(self) -> dict[str, Any]:
+        """Return the signatures and metrics before and after as fields of the evidence."""

@@ -1,0 +1,191 @@
+"""Gather the evidence of each phase, in the same way for every language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from prd2pr.domain.evidence import Evidence
+from prd2pr.domain.records import UNTESTED_KINDS, Phase
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, map_moved_id, summarize_run
+from prd2pr.languages.test_runner import OTHER_SEED, RunRequest
+from prd2pr.verification.codebase import Codebase
+from prd2pr.verification.gather.analysis import StepAnalysis
+from prd2pr.verification.gather.context import (
+    GatherCase,
+    find_parent_directories,
+    is_green,
+    is_passing,
+    list_restored_blobs,
+)
+from prd2pr.verification.gather.mutation import MutationTrial, repeat_trial, start_mutation_trial
+
+Gatherer = Callable[[GatherCase, StepAnalysis], Evidence]
+
+
+# --- RED: new tests fail ----------------------------------------------------------------------------------------------
+
+
+def _gather_red(case: GatherCase, analysis: StepAnalysis) -> Evidence:
+    base, runner = case.base_report, case.context.runner
+    touched = analysis.list_changed_test_files()
+    modules = tuple(filter(analysis.is_test_file, touched))
+    if modules:  # usually the files of the new tests; otherwise this early run is not used
+        runner.begin(_build_repeat_request(case, modules), in_parallel=True)
+    head = case.head_report(find_parent_directories(modules), followed_by=(OTHER_SEED,))
+    red = analysis.read_red(touched, modules, head)
+    tests, comparison = red.tests.all, red.comparison
+    repeat = _build_repeat_request(case, tuple({test.partition("::")[0] for test in tests})) if tests else None
+    return Evidence(
+        **{**analysis.build_common_fields(), **red.fields},
+        story_tests=tests,
+        comparison=case.exclude_flaky(comparison, comparison.regressed) if head.honest else comparison,
+        base_run=summarize_run(base, tests),
+        head_run=summarize_run(head, tests),
+        repeat_run=summarize_run(runner.run(repeat), tests) if repeat else None,
+    )
+
+
+def _build_repeat_request(case: GatherCase, files: Sequence[str]) -> RunRequest:
+    """Build the request that runs the story's files again, in reverse order and with another hash seed."""
+    return RunRequest(
+        case.pair.head.tree,
+        paths=tuple(sorted(files)),
+        order="reversed",
+        hash_seed=OTHER_SEED,
+        stack=case.suite_stack,
+        followed_by=(),
+        later=(0,),
+    )
+
+
+# --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------
+
+
+def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
+    pair, base, refactor = case.pair, case.base_report, case.phase is Phase.REFACTOR
+    shown = _list_claimed_tests(case, analysis)
+    claimed = (*shown, *case.hidden_tests)
+    own = {test.partition("::")[0] for test in claimed}
+    proved = case.story.locked if case.story else {}
+    expected = {**pair.base.locked, **analysis.find_oracle_blobs(), **proved}
+    removal = analysis.find_removal({*own, *proved}) if refactor else None
+    if removal and removal.is_open:
+        expected = {path: blob for path, blob in expected.items() if path not in removal.files}
+    locked = pair.list_locked_files(expected, lambda path: path in own)
+    restore = list_restored_blobs(locked)
+    asked = shown or (analysis.list_protecting_tests() if refactor else ())
+    trial = _start_trial(case, analysis, asked, restore)
+    earlier = _start_earlier_trial(case, analysis, asked) if refactor and analysis.runs_in_parallel else None
+    comparison = analysis.start_comparison(shown, restore) if refactor else None
+    head = case.head_report(find_parent_directories(own), restore)
+    parity = comparison() if comparison else None
+    mutation = trial.wait() if trial else None
+    before = earlier.wait() if earlier else None
+    confirmed = analysis.runs_in_parallel and (mutation is None or bool(mutation.problems))
+    if not confirmed and not is_green(claimed, base, head):
+        # Concurrent runs may compete for a port or file. A failure only then is not the code's fault.
+        head = case.head_report(find_parent_directories(own), restore, afresh=True)
+    if trial and mutation and mutation.problems and is_green(claimed, base, head):
+        mutation = repeat_trial(trial)
+    tests = expand_test_ids(claimed, head)
+    compared = compare_base_with_head(base, head)
+    if is_passing(claimed, head):
+        others = tuple(test for test in compared.regressed if test not in tests)
+        compared = case.exclude_flaky(compared, others, restore)
+    green = is_passing(claimed, head) and not compared.regressed
+    if refactor and green and not analysis.runs_in_parallel:
+        before = _wait_for(_start_earlier_trial(case, analysis, asked))
+    if parity and parity.problems and green and (alone := analysis.start_comparison(shown, restore)):
+        parity = alone()  # it may have timed out next to three other processes
+    return Evidence(
+        **analysis.build_common_fields(),
+        **(analysis.describe_refactoring() if refactor else {}),
+        locked=locked,
+        story_tests=tests,
+        facts=analysis.find_source_facts({test.partition("::")[0] for test in shown}),
+        comparison=compared,
+        base_run=summarize_run(base, expand_test_ids(claimed, base)),
+        head_run=summarize_run(head, tests),
+        bite=analysis.drop_exempt_results(mutation) if mutation and green else None,
+        bite_before=before,
+        removal=removal,
+        parity=parity if green else None,
+    )
+
+
+def _list_claimed_tests(case: GatherCase, analysis: StepAnalysis) -> tuple[str, ...]:
+    """Return the tests proved RED; for a person's commits, those that they left failing."""
+    if case.story:
+        return case.story.red_tests
+    if case.phase is Phase.REFACTOR:
+        return ()  # failures before a refactoring are baseline; the comparison covers passing tests
+    return analysis.find_claimed_tests()
+
+
+def _start_trial(
+    case: GatherCase, analysis: StepAnalysis, tests: tuple[str, ...], restore: Mapping[str, str]
+) -> MutationTrial | None:
+    """Start mutating the code that the step added."""
+    head, base, ways = case.pair.head, case.pair.base, analysis.varies_circumstances
+    return _start_mutations(case, analysis, (head, base), tests, restore, ways=ways)
+
+
+def _start_earlier_trial(case: GatherCase, analysis: StepAnalysis, tests: tuple[str, ...]) -> MutationTrial | None:
+    """Start mutating the code as it was before the refactoring."""
+    return _start_mutations(case, analysis, (case.pair.base, case.pair.head), tests, {}, ways=False)
+
+
+def _start_mutations(
+    case: GatherCase,
+    analysis: StepAnalysis,
+    sides: tuple[Codebase, Codebase],
+    tests: tuple[str, ...],
+    restore: Mapping[str, str],
+    *,
+    ways: bool,
+) -> MutationTrial | None:
+    """Start mutating the code that the first side adds; None without tests and for stories that need none."""
+    if not tests or (case.story and case.story.kind in UNTESTED_KINDS):
+        return None
+    plan, context = analysis.plan_mutations(*sides, tests), case.context
+    return start_mutation_trial(context.runner, plan, sides[0].tree, tests, restore, context.mutants, ways=ways)
+
+
+def _wait_for(trial: MutationTrial | None) -> MutationResult | None:
+    return trial.wait() if trial else None
+
+
+# --- INTEGRATED: the tests move ---------------------------------------------------------------------------------------
+
+
+def _gather_integrated(case: GatherCase, analysis: StepAnalysis) -> Evidence:
+    pair, base = case.pair, case.base_report
+    moved = pair.find_moved_tests()
+    inside = tuple(result.id for result in base.results if result.id.partition("::")[0] in moved)
+    claimed = case.story.red_tests if case.story else inside
+    there = [map_moved_id(test, moved) for test in claimed]
+    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
+    locked = pair.list_locked_files(expected, lambda path: path in moved.values())
+    directories = analysis.find_canary_directories(zip(claimed, there, strict=True))
+    # No prewarmed process is needed next: the next story starts with its design.
+    head = case.head_report(directories, list_restored_blobs(locked), followed_by=())
+    tests = expand_test_ids(there, head)
+    return Evidence(
+        **analysis.build_common_fields(),
+        locked=locked,
+        story_tests=tests,
+        comparison=compare_base_with_head(base, head, moved),
+        base_run=summarize_run(base, expand_test_ids(claimed, base)),
+        head_run=summarize_run(head, tests),
+        living_docs=dict(case.docs.blobs),
+        docs_made_by=case.docs.made_by,
+    )
+
+
+GATHERERS: dict[Phase, Gatherer] = {
+    Phase.RED: _gather_red,
+    Phase.GREEN: _gather_locked,
+    Phase.REFACTOR: _gather_locked,
+    Phase.INTEGRATED: _gather_integrated,
+}
