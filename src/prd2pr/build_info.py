@@ -12,7 +12,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def get_build_commit(package: Path = PACKAGE) -> str:
-    """Return the commit of the wheel (written by `hatch_build.py`) or of the source checkout; empty if unknown."""
+    """Return the commit of the wheel (written by `hatch_build.py`) or of the source checkout, or "" if unknown."""
     try:
         noted = (package / "built_from.txt").read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -21,7 +21,7 @@ def get_build_commit(package: Path = PACKAGE) -> str:
 
 
 def read_checkout_head(root: Path) -> str:
-    """Return HEAD of a checkout of prd2pr itself; empty for any other repository around the installation."""
+    """Return HEAD if `root` is a checkout of prd2pr itself, or "" if it is any other repository."""
     if not (root / "action.yml").is_file() or not (root / ".git").exists():
         return ""
     try:

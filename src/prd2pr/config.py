@@ -49,7 +49,7 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 def _normalize_globs(value: Any) -> Any:
-    """Accept one glob or several, and expand `{a,b}`, which git and Python do not support."""
+    """Accept one or several globs, and expand `{a,b}`, which git and Python do not support."""
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, list | tuple):
         return value
@@ -90,7 +90,7 @@ class TestRun(ConfigSection):
         description="Reserved: this version always runs pytest and rejects this key.",
     )
     python: str = Field(
-        default="", description="Interpreter that runs the tests; empty: that of the project's virtual environment."
+        default="", description="Interpreter for the tests. By default, that of the project's virtual environment."
     )
     args: tuple[str, ...] = Field(default=(), description="Additional arguments for the test runner.")
     timeout_seconds: PositiveCount = Field(default=1800, description="Time limit for a whole test run.")
@@ -117,7 +117,7 @@ class StackSettings(ConfigSection):
 
     runner: RunnerName = Field(default="pytest", description="The test runner.")
     language: LanguageName | Literal["auto"] = Field(
-        default="auto", description="The language; auto: derived from the runner."
+        default="auto", description="The language; `auto` derives it from the runner."
     )
     root: str = Field(
         default=".", pattern=DIRECTORY_PATTERN, description="Directory of the tests, in which the commands run."
@@ -131,7 +131,7 @@ class StackSettings(ConfigSection):
     results: str = Field(
         default="",
         description="For the runners surefire and junit: the files that the command writes, as a glob below the "
-        "root, such as target/surefire-reports/*.xml; empty: `{results}` is in the command.",
+        "root, such as target/surefire-reports/*.xml. Leave it empty if `{results}` is in the command.",
     )
     setup: tuple[tuple[NonEmpty, ...], ...] = Field(
         default=(),
@@ -142,8 +142,8 @@ class StackSettings(ConfigSection):
 
 
 class Paths(ConfigSection):
-    source: Globs = Field(default=(), description="Source files: directories or globs; empty: detected.")
-    tests: Globs = Field(default=(), description="Test files: directories or globs; empty: detected.")
+    source: Globs = Field(default=(), description="Source files, as directories or globs; detected if empty.")
+    tests: Globs = Field(default=(), description="Test files, as directories or globs; detected if empty.")
     protected: Globs = Field(
         default=(), description="Files that the bot must never change, in addition to those that are always protected."
     )
@@ -157,31 +157,31 @@ class Models(ConfigSection):
 
 class BudgetLimits(ConfigSection):
     usd_per_run: PositiveNumber | None = Field(
-        default=None, description="Dollars that one run may spend; empty: no limit."
+        default=None, description="Dollars that one run may spend. Unlimited if empty."
     )
     usd_per_story: PositiveNumber | None = Field(
-        default=None, description="Dollars that one story may spend; empty: no limit."
+        default=None, description="Dollars that one story may spend. Unlimited if empty."
     )
     usd_per_prd: PositiveNumber | None = Field(
-        default=None, description="Dollars that a whole PRD may spend; empty: no limit."
+        default=None, description="Dollars that a whole PRD may spend. Unlimited if empty."
     )
     tokens_per_run: PositiveCount | None = Field(
-        default=None, description="Tokens that one run may use; empty: no limit."
+        default=None, description="Tokens that one run may use. Unlimited if empty."
     )
     tokens_per_story: PositiveCount | None = Field(
-        default=None, description="Tokens that one story may use; empty: no limit."
+        default=None, description="Tokens that one story may use. Unlimited if empty."
     )
     tokens_per_prd: PositiveCount | None = Field(
-        default=None, description="Tokens that a PRD may use; empty: no limit."
+        default=None, description="Tokens that a PRD may use. Unlimited if empty."
     )
     minutes_per_run: PositiveNumber | None = Field(
-        default=None, description="Minutes that one run may take; empty: no limit."
+        default=None, description="Minutes that one run may take. Unlimited if empty."
     )
     minutes_per_story: PositiveNumber | None = Field(
-        default=None, description="Minutes that the steps of one story may take, in all runs; empty: no limit."
+        default=None, description="Minutes that the steps of one story may take, in all runs. Unlimited if empty."
     )
     minutes_per_prd: PositiveNumber | None = Field(
-        default=None, description="Minutes that the steps of a PRD may take, in all runs; empty: no limit."
+        default=None, description="Minutes that the steps of a PRD may take, in all runs. Unlimited if empty."
     )
 
 
@@ -208,7 +208,7 @@ class Gates(ConfigSection):
         default=0.4,
         ge=0,
         le=1,
-        description="Share of mutants of the new code that the story's tests must kill; null: not checked.",
+        description="Share of mutants of the new code that the story's tests must kill. `null` disables the check.",
     )
     mutants: int = Field(
         default=40,
@@ -244,7 +244,7 @@ class PageSettings(ConfigSection):
     command: tuple[NonEmpty, ...] = Field(
         default=(),
         description="Program and arguments that serve the project's page, started in a fresh checkout inside the "
-        "sandbox; empty: no screenshots.",
+        "sandbox. If empty, no screenshots are taken.",
     )
     url: str = Field(
         default="http://127.0.0.1:8000", pattern=LOOPBACK_PATTERN, description="Loopback address of the page."
@@ -253,7 +253,8 @@ class PageSettings(ConfigSection):
         default=("/",), description="Paths of the pages; one screenshot for each."
     )
     when: Globs = Field(
-        default=(), description="Only for stories that plan to change matching source files; empty: every story."
+        default=(),
+        description="Globs of source files; only stories that plan to change one get screenshots. If empty, all do.",
     )
     ready_seconds: PositiveCount = Field(default=20, description="How long to wait for the first response.")
 
@@ -264,13 +265,13 @@ class Tracker(ConfigSection):
 
 
 class Notify(ConfigSection):
-    # Not `on`: a YAML 1.1 editor would take that key for `true`.
+    # Not `on`, because a YAML 1.1 editor would parse that key as `true`.
     events: tuple[Literal["waiting", "blocked", "done", "budget"], ...] = Field(
         default=(), description="Events that send a message."
     )
     urls_from: str = Field(
         default="PRD2PR_NOTIFY_URLS",
-        description="Environment variable that holds the addresses, separated by spaces or line breaks. "
+        description="Environment variable with the addresses, separated by spaces or line breaks. "
         "Needs `pip install 'prd2pr[notify]'`.",
     )
 
@@ -302,29 +303,29 @@ class Config(ConfigSection):
         description="Prefix of the PRD's branch; the PRD's id follows.",
     )
     language: Literal["auto", "python"] = Field(
-        default="auto", description="Language of the project; python: do not detect stacks."
+        default="auto", description="Language of the project; `python` disables the detection of stacks."
     )
     test: TestRun = Field(default_factory=TestRun, description="How the tests are run.")
     stacks: tuple[StackSettings, ...] = Field(
         default=(),
-        description="Languages and test runners of the project, each with its root; empty: detected from the "
-        "repository's files, as `prd2pr doctor` shows.",
+        description="Languages and test runners of the project, each with its root. By default, they are detected "
+        "from the repository's files, as `prd2pr doctor` shows.",
     )
     paths: Paths = Field(default_factory=Paths, description="Which files are source and which are tests.")
     setup: tuple[NonEmpty, ...] = Field(
         default=(),
         description="Commands that install the dependencies of the tests, for the stack at the repository's root; "
         "`stacks` has those of other stacks. They run once for each version of the manifests, in a directory that "
-        "holds nothing else, outside the sandbox. For Python they create `.venv` with pytest in it.",
+        "contains nothing else, outside the sandbox. For Python they create `.venv` with pytest in it.",
     )
     workers: int = Field(
         default=1,
         ge=0,
         le=MAX_WORKERS,
         description="How many stories `prd2pr run` works on at once, each in its own process and on its own branch; "
-        "0: one for each core, at most 4. Stories run in parallel only if they do not depend on each other, plan to "
+        "0 means one per core, at most 4. Stories run in parallel only if they do not depend on each other, plan to "
         "change different files, and the sandbox isolates test runs completely; otherwise there is one worker. "
-        "`--workers` has precedence.",
+        "`--workers` takes precedence.",
     )
     strategy: Literal["strict", "fused"] = Field(
         default="strict",
@@ -357,12 +358,13 @@ class Config(ConfigSection):
         default=1,
         ge=1,
         le=MAX_JOBS,
-        description="Maximum number of stories in progress at the same time on GitHub, each in its own job; 1: one "
-        "after the other in one job. More than one needs the jobs that `prd2pr init` then adds to the workflow.",
+        description="Maximum number of stories in progress at the same time on GitHub, each in its own job; with "
+        "1, they run one after the other in one job. More than one requires the jobs that `prd2pr init` then adds to "
+        "the workflow.",
     )
     models: Models = Field(default_factory=Models, description="The models to use.")
     prices: dict[NonEmpty, Price] = Field(
-        default_factory=dict, description="Prices by model id. A limit in dollars needs the prices of its models."
+        default_factory=dict, description="Prices by model id. A limit in dollars requires the prices of its models."
     )
     budget: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits at which a run stops.")
     context: Context = Field(
@@ -409,7 +411,7 @@ class Config(ConfigSection):
 
 
 def list_configured_stacks(config: Config) -> tuple[Stack, ...]:
-    """Return the stacks of the configuration; none: they are detected from the repository's files."""
+    """Return the configured stacks, or none if they are to be detected from the repository's files."""
     if config.language == "python" and not config.stacks:
         return (PYTHON,)
     return tuple(
@@ -431,7 +433,7 @@ _SEE_REFERENCE = "`prd2pr schema` prints every key with its description."
 
 
 def build_json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `.prd2pr.yml`, for editors; `prd2pr schema` prints it."""
+    """Return the JSON Schema of `.prd2pr.yml`, which editors use and `prd2pr schema` prints."""
     schema = Config.model_json_schema(schema_generator=_UntitledFields)
     definitions = schema.pop("$defs")
     schema.pop("title")
@@ -439,14 +441,14 @@ def build_json_schema() -> dict[str, Any]:
 
 
 class _UntitledFields(GenerateJsonSchema):
-    """Omit the titles that pydantic derives from the keys: they only repeat the keys."""
+    """Omits the titles that pydantic derives from the keys, because they only repeat the keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
 
 
 def list_config_rows() -> list[tuple[str, str, str, str]]:
-    """Return dotted key, type, default and description of every setting, in order."""
+    """Return the dotted key, type, default and description of every setting, in order."""
     return list(_list_rows(Config, ""))
 
 

@@ -14,7 +14,10 @@ from prd2pr.verification.findings import FINDINGS, UNSWITCHABLE
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:
-    """Parse and check the configuration; None or an empty file means all defaults. `unswitchable`: fixed errors."""
+    """Parse and validate the configuration; None or an empty file means all defaults.
+
+    The severity of the findings in `unswitchable` cannot be changed.
+    """
     if text is None or not text.strip():
         return Config()
     try:
@@ -32,7 +35,7 @@ def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: fro
 
 def _validate(loaded: strict_yaml.LoadedDocument, where: str) -> Config:
     try:
-        # Through JSON: a strict model accepts a JSON list for a tuple, but not a Python list.
+        # Validated as JSON, because a strict model accepts a JSON list for a tuple, but not a Python list.
         return Config.model_validate_json(json.dumps(loaded.data))
     except ValidationError as error:
         problems = [build_field_problem(details, Config, PATTERN_WORDS) for details in error.errors(include_url=False)]

@@ -95,8 +95,8 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.StateProblem,
         "the state on the branch cannot be used",
-        "`.orch-state/` is missing something, or holds something that prd2pr did not write.",
-        "Follow the message; the branch's history holds every earlier state.",
+        "A file under `.orch-state/` is missing, or contains data that prd2pr did not write.",
+        "Follow the message; the branch's history contains every earlier state.",
     ),
     ErrorKind(
         errors.StateCorrupted,
@@ -133,7 +133,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.BranchMoved,
         "the branch was moved by someone else",
-        "The branch got another head between reading and writing. Nothing was overwritten.",
+        "The head of the branch changed between reading and writing. Nothing was overwritten.",
         "Run the command again: it starts from the new head.",
     ),
     ErrorKind(
@@ -145,7 +145,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.SecretFound,
         "the commit would publish a secret",
-        "A file or the message of a commit holds a key, token or password of the job, as it is or encoded "
+        "A file or the message of a commit contains a key, token or password of the job, as it is or encoded "
         "(base64, hex, "
         "reversed). The commit was not pushed. The usual cause is a test, or the code under test, that reads its "
         "environment.",
@@ -195,7 +195,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.SpendLimit,
         "a spending limit is reached",
-        "It is a limit of `budget:` in `.prd2pr.yml`, or one of the provider. All proved work is committed.",
+        "The limit is set under `budget:` in `.prd2pr.yml`, or by the provider. All proved work is committed.",
         "Raise the limit that the message names, then run the same command again to continue.",
     ),
     ErrorKind(
@@ -207,7 +207,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.HubProblem,
         "GitHub refused a call",
-        "GitHub refused a call for a reason without a code of its own; the message quotes it.",
+        "GitHub refused a call for a reason that has no separate code; the message quotes it.",
         "Fix what the message names, then run it again: it continues from the last push.",
     ),
     ErrorKind(

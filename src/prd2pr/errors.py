@@ -227,7 +227,7 @@ class PullLimit(HubProblem):
 
 
 class RateLimited(HubProblem):
-    """`until`: when GitHub accepts calls again, in seconds since the epoch."""
+    """GitHub's rate limit is reached; `until` is when it accepts calls again, in seconds since the epoch."""
 
     code = "ERR860"
 

@@ -1,6 +1,6 @@
-"""When a failed call is repeated: backoff with jitter, the wait that a server requests, and when to give up.
+"""When to retry a failed call: backoff with jitter, delays requested by a server, and when to give up.
 
-All callers share this policy. They only classify what failed.
+All callers share this policy and only classify the failures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_DOUBLINGS = 30
 
 @dataclass(frozen=True)
 class RetryNotice:
-    """For observers: try `attempt` of `of` failed, the next one is in `seconds`."""
+    """Tells observers that try `attempt` of `of` failed and the next one follows in `seconds`."""
 
     why: str
     seconds: float
@@ -27,17 +27,17 @@ class RetryNotice:
 
 
 def ignore_retry(_: RetryNotice) -> None:
-    """For callers that do not observe retries."""
+    """Do nothing, for callers that do not observe retries."""
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Pure but for its last four fields, which tests replace. Times are in seconds."""
+    """A retry policy with times in seconds. Only the last four fields have side effects; tests replace them."""
 
     tries: int = 5
     first_wait: float = 0.5
-    longest_wait: float = 20.0  # of the backoff
-    longest_request: float = 120.0  # of the wait that a server requests
+    longest_wait: float = 20.0  # maximum backoff
+    longest_request: float = 120.0  # maximum delay that a server may request
     cuts_long_requests: bool = False  # wait `longest_request` instead of giving up
     deadline: float = float("inf")
     on_retry: Callable[[RetryNotice], None] = ignore_retry
@@ -46,19 +46,19 @@ class RetryPolicy:
     now: Callable[[], float] = time.time
 
     def backoff(self, attempt: int) -> float:
-        """Half is fixed, half is random, so that parallel callers spread."""
+        """Return the backoff, half of it random so that parallel callers spread out."""
         wait = min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, MAX_DOUBLINGS))
         return wait * (0.5 + 0.5 * self.jitter())
 
     def wait(self, attempt: int, requested: float | None = None, elapsed: float = 0.0) -> float | None:
-        """Return how long to wait after failed try `attempt`, which counts from 1; None: give up."""
+        """Return the delay after failed try `attempt`, counted from 1, or None to give up."""
         is_too_long = (requested or 0.0) > self.longest_request and not self.cuts_long_requests
         if attempt >= self.tries or elapsed >= self.deadline or is_too_long:
             return None
         return max(self.backoff(attempt), min(requested or 0.0, self.longest_request))
 
     def pause(self, attempt: int, why: str, requested: float | None = None) -> bool:
-        """Wait before the next try; False: give up."""
+        """Wait before the next try, or return False to give up."""
         seconds = self.wait(attempt, requested)
         if seconds is None:
             return False
@@ -68,13 +68,13 @@ class RetryPolicy:
 
 
 class Headers(Protocol):
-    """As every HTTP library has them."""
+    """The interface that all HTTP libraries' headers share."""
 
     def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 def read_retry_after(headers: Headers, now: float) -> float | None:
-    """Read the wait in seconds from `retry-after-ms` or `retry-after` (seconds or date)."""
+    """Return the requested delay in seconds from `retry-after-ms` or `retry-after` (seconds or a date)."""
     values = {name.lower(): value for name, value in headers.items()}
     milliseconds = parse_seconds(values.get("retry-after-ms"))
     if milliseconds is not None:
@@ -91,7 +91,7 @@ def read_retry_after(headers: Headers, now: float) -> float | None:
 
 
 def parse_seconds(text: str | None) -> float | None:
-    """Return the number; None if it is none, negative or not finite."""
+    """Return the number, or None if it is invalid, negative or not finite."""
     try:
         value = float(text or "")
     except ValueError:

@@ -1,6 +1,6 @@
-"""Jinja templates of the package, rendered with strict undefined.
+"""The package's Jinja templates, rendered with strict handling of undefined values.
 
-`*.html.j2` are escaped, text templates are not. Values are data: a value is never rendered as a template.
+`*.html.j2` templates are escaped, text templates are not. Values are data and are never rendered as templates.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TemplateCache(BytecodeCache):
         return cache_from_source(f"{filename or name}.py")
 
     def get_source_checksum(self, source: str) -> str:
-        """Include everything that a compiled template depends on: this file and the version of Jinja."""
+        """Return a checksum of all inputs of a compiled template, including this file and Jinja's version."""
         return sha256("\0".join((source, _read_own_source(), jinja2.__version__)).encode()).hexdigest()
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -85,7 +85,7 @@ def _create_environment(filters: tuple[tuple[str, Callable[..., Any]], ...], roo
     made = Environment(
         loader=FileSystemLoader(root),
         bytecode_cache=TemplateCache() if root == template_root() else None,
-        optimized=False,  # the bytecode must depend on the template only, not on results of filters
+        optimized=False,  # the bytecode must depend only on the template, not on the results of filters
         undefined=StrictUndefined,
         autoescape=select_autoescape(("html.j2", "html"), default_for_string=False),
         trim_blocks=True,
@@ -97,5 +97,5 @@ def _create_environment(filters: tuple[tuple[str, Callable[..., Any]], ...], roo
 
 
 def render_template(name: str, values: Mapping[str, object], filters: Filters | None = None) -> str:
-    """Render the template `name` (`prompts/system.j2`) with `values`."""
+    """Render the template `name`, such as `prompts/system.j2`, with `values`."""
     return get_environment(filters).get_template(name).render(values)

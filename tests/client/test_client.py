@@ -159,7 +159,7 @@ def test_a_change_is_repeated_with_its_key_and_a_500_is_not_repeated():
 @pytest.mark.parametrize("body", ["<html>a proxy</html>", "[]", '{"status": "splendid"}', ""])
 def test_an_answer_of_another_api_is_reported(body):
     client, _, _ = client_with_answers(httpx.Response(200, text=body))
-    with pytest.raises(NotUnderstood, match="not of this API"):
+    with pytest.raises(NotUnderstood, match="unexpected response"):
         client.health()
 
 

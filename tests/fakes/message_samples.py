@@ -414,7 +414,7 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
     )
     proven = many(2).pull_view(mode="none")
     done = build_status_view(
-        proven, Status(state=ProjectState.SPRINT_REVIEW), NoAction("done", "all 2 stories are settled"), **links
+        proven, Status(state=ProjectState.SPRINT_REVIEW), NoAction("done", "all 2 stories are finished"), **links
     )
     asked = refused()["failed"]
     assert isinstance(asked, ProblemReply)
@@ -437,7 +437,7 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
     changed = build_status_view(
         many(2).pull_view(mode="none", unjudged=1),
         Status(state=ProjectState.SPRINT_REVIEW),
-        NoAction("done", "all 2 stories are settled"),
+        NoAction("done", "all 2 stories are finished"),
         **links,
     )
     return {

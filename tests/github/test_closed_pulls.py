@@ -44,7 +44,7 @@ def test_a_merge_is_shown_after_branch_deletion_and_closes_the_tracking_issue(pl
     acted = planned.act(merge)
     assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
     said = planned.status_comment(number).body
-    assert "### Merged: A small calculator" in said and "with 0 of 2 stories settled" in said
+    assert "### Merged: A small calculator" in said and "with 0 of 2 stories finished" in said
     assert "change `prds/calc.md`" in said
     assert planned.pull().labels == []
     assert tracking.state == "closed"

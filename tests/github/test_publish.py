@@ -32,7 +32,7 @@ PEOPLE = {"ada": "admin", "wendy": "write"}
 AT_WORK = NoAction("stopped", "calc-1 is waiting for its tests", "prd2pr next prds/calc.md")
 STUCK = NoAction("blocked", "calc-1: out of attempts")
 APPROVAL = NoAction("waiting", "the plan is not approved", "/approve")
-DONE = NoAction("done", "all 2 stories are settled")
+DONE = NoAction("done", "all 2 stories are finished")
 
 
 @dataclass

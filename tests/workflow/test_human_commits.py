@@ -81,7 +81,7 @@ def test_partial_work_is_reported_kept_and_continued(at_green):
     done = at_green.next()
     assert done.status == 0, done.out + done.err
     assert at_green.phases()[3:] == ["Half of it", "note(calc-1)", "green(calc-1)"]
-    assert "the work of Ada does not cross GREEN yet" in done.out
+    assert "the work of Ada does not pass GREEN yet" in done.out
     record = cycle(at_green)
     assert [(each["phase"], each["attempt"]) for each in record["refused"]] == [("green", 0)]
     assert record["steps"][-1]["attempts"] == 1, "the builder's own first attempt"

@@ -1,7 +1,7 @@
-"""Roles and the tool loop that runs them with a model.
+"""Roles, and the tool loop that runs them with a model.
 
-Offers the table of roles, prompts, the tools of a role, the parser of its replies and the workspace that it edits.
-`models` holds the adapters of the providers, `outputs` the typed answers of the roles.
+Offers the table of roles, their prompts, tools and reply parser, and the workspace that they edit. `models` contains
+the adapters of model providers, and `outputs` the typed answers of the roles.
 
 May import `planning`, `memory`, `verification`, `languages` and `domain`.
 """

@@ -1,4 +1,4 @@
-"""The repository as a role sees it: a compact map, whole files within a budget, and fences around untrusted text."""
+"""The repository as shown to a role: a compact map, whole files within a budget, and fences around untrusted text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 MAP_LIMIT = 6_000
 FULL_LIMIT = 24_000
 FILE_LIMIT = 12_000
-MAX_BODY_TEXT = 120  # characters of a function's body that follow its signature
+MAX_BODY_TEXT = 120  # characters of a function's body shown after its signature
 
 # --- fences around untrusted text -------------------------------------------------------------------------------------
 
@@ -26,13 +26,13 @@ _HIDDEN_CHARACTERS = re.compile(
 
 
 def fence(text: str, name: str) -> str:
-    """Wrap untrusted text in tags that it cannot close: anything that looks like such a tag inside it is escaped."""
+    """Wrap untrusted text in tags that it cannot close, escaping anything inside it that looks like such a tag."""
     body = _LOOKS_LIKE_FENCE.sub("&lt;", escape_hidden_characters(text)).rstrip("\n")
     return f'<{FENCE} name="{_attribute(name)}">\n{body}\n</{FENCE}>'
 
 
 def escape_hidden_characters(text: str) -> str:
-    """Replace invisible and control characters by visible escapes, so that no instruction can hide in them."""
+    """Replace invisible and control characters with visible escapes, so that no instruction can hide in them."""
     return _HIDDEN_CHARACTERS.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text.replace("\r\n", "\n"))
 
 
@@ -48,7 +48,7 @@ def _attribute(name: str) -> str:
 
 
 def trim(text: str, limit: int, *, tail: float = 0.3) -> str:
-    """Keep head and tail of a text that is longer than `limit`, cut at lines, with a note of what is omitted."""
+    """Shorten a text to `limit` by keeping its head and tail, cut at line breaks, with a note on the omitted part."""
     if len(text) <= limit:
         return text
     keep_tail = int(limit * tail)
@@ -56,14 +56,14 @@ def trim(text: str, limit: int, *, tail: float = 0.3) -> str:
     end = text[-keep_tail:].partition("\n")[2] or text[-keep_tail:]
     gone = text[len(head) : len(text) - len(end)]
     first = head.count("\n") + 2
-    last = max(first, first + gone.count("\n") - 2)  # the newlines before and after belong to shown lines
+    last = max(first, first + gone.count("\n") - 2)  # the newlines before and after belong to the shown lines
     return f"{head}\n… {len(gone)} characters left out, from line {first} to {last} …\n{end}"
 
 
 # --- the repository map -----------------------------------------------------------------------------------------------
 
 
-Outliner = Callable[[str, str], tuple[str, ...]]  # path and text → public signatures
+Outliner = Callable[[str, str], tuple[str, ...]]  # maps path and text to public signatures
 
 
 class RepositoryMap(NamedTuple):
@@ -78,7 +78,7 @@ def build_repository_map(
     limit: int = MAP_LIMIT,
     outlines: Outliner | None = None,
 ) -> RepositoryMap:
-    """Map paths to public signatures within `limit`: `near` files first, then the others, then counts only.
+    """Map paths to public signatures within `limit`: first `near` files, then the others, then only counts.
 
     `outlines` extracts the signatures of a language other than Python.
     """
@@ -95,7 +95,7 @@ def build_repository_map(
 
 
 def outline_python_source(source: str) -> tuple[str, ...]:
-    """List the public signatures of a Python module, one line each; a module that does not parse has none."""
+    """List the public signatures of a Python module, one per line; a module that cannot be parsed has none."""
     try:
         return tuple(_signatures(ast.parse(source).body, indent=""))
     except (SyntaxError, ValueError, RecursionError):
@@ -117,7 +117,7 @@ def _escape_path(path: str) -> str:
 
 
 def _select_fitting(entries: Mapping[str, str], limit: int) -> frozenset[str]:
-    """Select the entries that fit, in their order; an entry that is too big is skipped in favour of smaller ones."""
+    """Select the entries that fit, in order. An entry that is too big is skipped in favour of smaller ones."""
     used = 0
     chosen = []
     for path, entry in entries.items():
@@ -128,7 +128,7 @@ def _select_fitting(entries: Mapping[str, str], limit: int) -> frozenset[str]:
 
 
 def _rank_distance(path: str, near: Mapping[str, int], directories: Collection[str]) -> int:
-    """Return 0 for the file itself, 1 for its directory, 2 for other source, 3 for tests."""
+    """Return 0 for the file itself, 1 for its directory, 2 for other source files, 3 for tests."""
     if path in near:
         return 0
     if path.rpartition("/")[0] in directories:
@@ -149,7 +149,7 @@ def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
     for node in body:
         match node:
             case ast.FunctionDef(name="__init__", args=ast.arguments(args=[_], kwonlyargs=[], vararg=None, kwarg=None)):
-                pass  # a constructor without parameters adds nothing
+                pass  # a constructor without parameters adds no information
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_public(node.name):
                 yield f"{indent}{_render_decorators(node)}{_describe_function(node)}{_describe_body(node)}"
             case ast.ClassDef() if _is_public(node.name):
@@ -162,7 +162,7 @@ def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
 
 
 def _describe_value(node: ast.stmt) -> str:
-    """Describe a field, an enumeration member or a constant; empty for any other statement."""
+    """Describe a field, an enumeration member or a constant; return "" for any other statement."""
     match node:
         case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
             value = f" = {ast.unparse(node.value)[:60]}" if node.value else ""
@@ -196,7 +196,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _exception_name(node: ast.Raise) -> str:
-    """Return the name of the raised exception (`ValueError`); empty for a bare `raise`."""
+    """Return the name of the raised exception (`ValueError`), or "" for a bare `raise`."""
     error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     return ast.unparse(error) if isinstance(error, ast.Name | ast.Attribute) else ""
 
@@ -210,7 +210,10 @@ def _render_bases(node: ast.ClassDef) -> str:
 
 
 def _is_public(name: str) -> bool:
-    """Operators such as `__add__` count as public: they say what can be done with an object."""
+    """Return whether a name is public.
+
+    Operators such as `__add__` count, because they show how an object can be used.
+    """
     return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
 
@@ -219,7 +222,10 @@ def _is_public(name: str) -> bool:
 
 @dataclass(frozen=True)
 class ShownFiles:
-    """`files` in full, in the requested order; `left_out` are too big to show and have to be read with a tool."""
+    """Files to show in full, in the requested order.
+
+    Files in `left_out` are too big to show and have to be read with a tool.
+    """
 
     files: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...]

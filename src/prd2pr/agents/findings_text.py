@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from prd2pr.domain.evidence import Failure, Finding, TestResult
 
-MAX_NAMED = 4  # of tests with the same failure, this many are named
+MAX_NAMED = 4  # number of tests to name if several have the same failure
 
 
 # --- test runs --------------------------------------------------------------------------------------------------------
 
 
 def format_failures(results: Iterable[TestResult]) -> list[str]:
-    """List each test that did not pass, with the reason; tests with the same reason share one line."""
+    """List each test that did not pass, with the reason. Tests with the same reason share one line."""
     alike: dict[tuple[str, str], list[TestResult]] = {}
     for result in results:
         if result.outcome != "passed":
@@ -49,7 +49,7 @@ def _format_line(result: TestResult) -> str:
     return f" (line {failure.line})" if own else f" (at {failure.path}:{failure.line})"
 
 
-# A compiler error has no exception class; these are our names for its kinds.
+# A compiler error has no exception class, so these names stand for its kinds.
 _COMPILER_KINDS = frozenset({"undefined", "import", "build"})
 
 
@@ -67,7 +67,7 @@ def _list_files(ids: Iterable[str]) -> str:
 
 
 def abbreviate_test_ids(ids: Sequence[str]) -> str:
-    """Return `tests/test_a.py::test_x, ::test_y and 3 more`: each file is named once."""
+    """Shorten test ids to `tests/test_a.py::test_x, ::test_y and 3 more`, naming each file once."""
     shown: list[str] = []
     file = ""
     for test in ids[:MAX_NAMED]:
@@ -82,7 +82,7 @@ def abbreviate_test_ids(ids: Sequence[str]) -> str:
 
 
 def format_findings(findings: Iterable[Finding], run: str = "") -> list[str]:
-    """List findings, errors first and equal ones once; text that the test `run` shows as well is omitted."""
+    """List findings, errors first and without duplicates, omitting text that the test `run` also shows."""
     useful = [finding for finding in findings if not _is_about_machine(finding)]
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in sorted(useful, key=lambda finding: finding.severity != "error"):
@@ -92,12 +92,12 @@ def format_findings(findings: Iterable[Finding], run: str = "") -> list[str]:
 
 
 def _is_about_machine(finding: Finding) -> bool:
-    """Whether it is about the machine that ran the tests, which no role can fix."""
+    """Return whether a finding concerns the machine that ran the tests, which no role can fix."""
     return finding.severity == "warning" and finding.code.startswith("RUN")
 
 
 def _shorten_message(finding: Finding, run: str) -> str:
-    """Shorten `failed: AssertionError assert 1 == 2` to `failed` if the run shows the rest; empty if it does not."""
+    """Shorten `failed: AssertionError assert 1 == 2` to `failed` if the run shows the rest, otherwise return ""."""
     head, colon, why = finding.message.partition(": ")
     words = why.partition(" ")[2] or why
     return head if finding.test and colon and words and words in run else ""

@@ -50,10 +50,9 @@ from prd2pr.verification.gates.refactor import MEASURE_LABELS
 from prd2pr.verification.refactor_need import measure_sources
 
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
-COVERING_TESTS_LIMIT = 1_200  # characters of existing tests that cover the files which the story changes
-_STORY_TEST_PREFIX = re.compile(
-    r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII
-)  # of a test file that is named after its story
+COVERING_TESTS_LIMIT = 1_200  # characters of existing tests that cover the files changed by the story
+# The path prefix of a test file that is named after its story.
+_STORY_TEST_PREFIX = re.compile(r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII)
 
 # Each block of the first message: its template, its part in the token report, and whether a cached prefix ends there.
 SHARED_BLOCKS = (
@@ -96,7 +95,7 @@ def build_outliner(name: str) -> Outliner:
 
 
 def read_line_length(files: Mapping[str, str]) -> int | None:
-    """Read the line length that ruff, black or flake8 is configured with; None if there is none."""
+    """Return the line length configured for ruff, black or flake8, or None."""
     lengths = [_lookup_length(_read_toml(files.get(path, "")), keys) for path, keys in _TOML_SETTINGS]
     lengths += [_read_flake8_length(files.get(path, "")) for path in _INI_FILES]
     return next((length for length in lengths if length), None)
@@ -130,7 +129,7 @@ class Prompt(NamedTuple):
 
 
 class RefusedAttemptText(NamedTuple):
-    """An earlier attempt as text; the last one also with its test run and its patch."""
+    """An earlier attempt as text. Only the last one includes its test run and patch."""
 
     number: int
     findings: str
@@ -163,7 +162,7 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
 
 
 def _drop_redundant_cache_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
-    """Drop the cache mark after the story's files once a design follows them: providers accept four marks at most."""
+    """Drop the cache mark after the story's files if a design follows, since providers accept at most four marks."""
     listed = tuple(blocks)
     designed = any(block.part == "design" for block in listed)
     return tuple(replace(block, cache=False) if designed and block.part == "files" else block for block in listed)
@@ -217,8 +216,8 @@ def _compute_own_limits(task: RoleTask) -> dict[str, int]:
 def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     """Return the template variables about files.
 
-    The map shows the tree that the work on the PRD began with, so it is the same for all stories. Files near one story
-    follow, without the story's own files, so that part is the same for all phases of the story.
+    The map shows the tree at the start of the work on the PRD, so it is the same for all stories. The files near a
+    story follow without the story's own files, so this part is the same for all phases of the story.
     """
     code = task.codebase
     initial = _files_before_story(task) if code.files_at_start is None else code.files_at_start
@@ -257,12 +256,12 @@ def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
 
 
 def _planned_files_limit(task: RoleTask) -> int:
-    """Return a third of the shared budget: these files are shown to all roles of the story."""
+    """Return a third of the shared budget, because these files are shown to all roles of the story."""
     return task.context_budget.shared * CHARACTERS_PER_TOKEN // 3
 
 
 def _files_before_story(task: RoleTask) -> dict[str, str]:
-    """Return all files but the story's own: the same for all its phases while they write only those."""
+    """Return all files except the story's own, which is the same for all its phases while they write only those."""
     own = {*task.own_tests(), *task.own_sources()}
     return {path: text for path, text in task.codebase.files.items() if path not in own}
 
@@ -270,9 +269,10 @@ def _files_before_story(task: RoleTask) -> dict[str, str]:
 def _map_nearby_files(
     task: RoleTask, initial: Mapping[str, str], others: Mapping[str, str], whole: RepositoryMap
 ) -> RepositoryMap:
-    """Map files that the story is about or that changed since, if the repository map lacks them; no tests."""
+    """Map files that the story concerns or that changed since the start, unless they are tests or already mapped."""
     assert task.story is not None
-    own = task.story.source_paths  # not the design's: the architect has none yet and must see the same prompt
+    # Not the design's paths: the architect has no design yet and must see the same prompt.
+    own = task.story.source_paths
     files = {path: text for path, text in others.items() if path not in own and not DEFAULT_NAMING.is_module(path)}
     built_on = (path for each in task.background.foundations for path in each.design.source_paths)
     near = find_relevant_files(files, format_story_text(task.story), built_on)
@@ -320,7 +320,7 @@ def _render_refused_attempts(task: RoleTask) -> list[RefusedAttemptText]:
 
 
 def _attempt_texts(task: RoleTask) -> dict[str, str]:
-    """Collect the findings of each attempt, and of the last one also its test output and patch."""
+    """Collect the findings of each attempt, and for the last one also its test output and patch."""
     if not task.attempt.earlier:
         return {}
     *before, last = task.attempt.earlier
@@ -339,7 +339,7 @@ def _format_attempt_findings(attempt: EarlierAttempt, run: str = "") -> str:
 
 
 def _choose_test_file(task: RoleTask, directory: str) -> str:
-    """Return the design's test file if it lies in the story's own directory, else the pattern of its name.
+    """Return the design's test file if it is in the story's own directory, otherwise the pattern of its name.
 
     The name is shown outside of any fence, so only a plain file name is accepted.
     """

@@ -1,4 +1,4 @@
-"""Find the files of a repository that a story is about: those it names and those that its own files import."""
+"""Find the files of a repository that a story concerns: those it names and those that its own files import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFINITION = re.compile(
 
 
 def find_named_files(files: Mapping[str, str], text: str) -> tuple[str, ...]:
-    """Find source files whose module, classes or functions the text names, the most named first."""
+    """Find source files whose module, classes or functions are named in the text, most frequently named first."""
     words = frozenset(re.findall(r"\w+", text))
     named = {path: _count_named(path, source, text, words) for path, source in files.items() if _is_source(path)}
     return tuple(sorted((path for path in named if named[path]), key=lambda path: (-named[path], path)))
@@ -57,7 +57,7 @@ def find_importing_tests(files: Mapping[str, str], paths: Iterable[str]) -> tupl
 
 
 def find_covering_tests(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
-    """Find tests, in any language, that import these source files directly; for Go, those of the same package."""
+    """Find tests in any language that import these source files directly; for Go, those of the same package."""
     listed = tuple(paths)
     others = (path for path in files for source in listed if _imports_source(path, files[path], PurePosixPath(source)))
     return tuple(sorted({*find_importing_tests(files, listed), *others}))
@@ -100,14 +100,14 @@ def _is_source(path: str) -> bool:
 
 
 def _count_named(path: str, source: str, text: str, words: frozenset[str]) -> int:
-    """Count the file's names that occur in the text."""
+    """Count how many of the file's names occur in the text."""
     module = get_module_name(path)
     names = {name for name in _DEFINITION.findall(source) if name in words and _is_identifier(name, text)}
     return len(names) + int("." in module and module in text)
 
 
 def _is_identifier(name: str, text: str) -> bool:
-    """Whether a name is meant as code: `earn` may be an ordinary word; `earn(`, `check_out` and `Cart` are names."""
+    """Return whether a name is meant as code: `earn` may be an ordinary word; `earn(`, `my_cart` and `Cart` are not."""
     return "_" in name or not name.islower() or f"{name}(" in text
 
 

@@ -46,7 +46,7 @@ class ReplyParser(Generic[Output]):
     toolbox: Toolbox | None
     edits_itself: bool = False  # a person or program that edits the files without our tools
     tool_calls: int = 0
-    was_questioned: bool = False  # `done` without a written file was questioned once
+    was_questioned: bool = False  # whether `done` without a written file was already questioned
 
     def parse(self, reply: Reply) -> ParsedReply[Output]:
         if reply.stop == "max_tokens":
@@ -58,7 +58,7 @@ class ReplyParser(Generic[Output]):
         return self._run_calls(reply)
 
     def _run_calls(self, reply: Reply) -> ParsedReply[Output]:
-        """Run all tool calls in their order, then `submit`."""
+        """Run all tool calls in order, then `submit`."""
         calls = {use.id: self._call(use) for use in reply.tool_uses if use.name != SUBMIT}
         submits = [use for use in reply.tool_uses if use.name == SUBMIT]
         failed = any(answer.failed for answer in calls.values())
@@ -87,7 +87,10 @@ class ReplyParser(Generic[Output]):
         return output, ToolAnswer("accepted")
 
     def _select_own_fields(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Drop fields that `submit` has for other roles; fill in blanks for a contradiction, which needs no fields."""
+        """Drop the fields that `submit` has for other roles.
+
+        For a contradiction, which needs no fields, fill in blanks.
+        """
         own = self.role.output.model_fields
         foreign = {
             name for role in ROLES.values() if role.is_phase_role for name in role.output.model_fields
@@ -128,7 +131,7 @@ class ReplyParser(Generic[Output]):
 
 
 def _request_again(reply: Reply, feedback: str) -> ParsedReply[Any]:
-    """Answer every tool call, including those that were not run: providers require it."""
+    """Answer every tool call, including those that were not run, because providers require it."""
     if reply.tool_uses:
         return ParsedReply(
             None, tuple(ToolResult(use.id, feedback, is_error=True) for use in reply.tool_uses), is_unusable=True
@@ -137,7 +140,7 @@ def _request_again(reply: Reply, feedback: str) -> ParsedReply[Any]:
 
 
 def _extract_json(text: str) -> str:
-    """Return the outermost JSON object: some models wrap it in a code block or add a sentence before it."""
+    """Return the outermost JSON object, since some models wrap it in a code block or add a sentence before it."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text
 
@@ -146,7 +149,7 @@ _STATUS_PREFIX = re.compile(r"\s*(contradiction|nothing[ _]to[ _]do|nothing)\b\s
 
 
 def _report_from_text(text: str) -> dict[str, str]:
-    """Read the plain text of a self-editing worker: done, unless it begins with another status."""
+    """Parse the plain text of a self-editing worker as `done`, unless it starts with another status."""
     lead = _STATUS_PREFIX.match(text)
     if lead is None:
         return {"status": "done", "explanation": text.strip()[:4000]}

@@ -1,6 +1,6 @@
-"""The table of roles. A new role is a row here and a prompt template.
+"""The table of roles. To add a role, add a row here and a prompt template.
 
-Which profile runs a role, and whether a model does it there, is defined by `domain.costs.profiles.ROLE_EXECUTORS`.
+`domain.costs.profiles.ROLE_EXECUTORS` defines which profile runs a role, and whether a model does it there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Output = TypeVar("Output", bound=BaseModel)
 
 READ_TOOLS = ("read_file", "list_files", "search")
 WORK_TOOLS = (*READ_TOOLS, "write_file", "edit_file", "run_tests")
-MAX_ANSWER_TRIES = 3  # for a structured answer that cannot be read
+MAX_ANSWER_TRIES = 3  # for a structured answer that cannot be parsed
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Role(Generic[Output]):
     title: str
     phase: Phase
     output: type[Output]
-    tools: tuple[str, ...] = ()  # empty: the role gives one structured answer
+    tools: tuple[str, ...] = ()  # empty if the role gives one structured answer
     may_block: bool = False  # its answer can stop the work and ask a person; otherwise it is optional advice
-    may_pass: bool = True  # "nothing_to_do" is accepted
+    may_pass: bool = True  # whether "nothing_to_do" is accepted
     fused: bool = False  # writes tests and source in one answer
     tool_turns: int = 24
     test_runs: int = 6
@@ -58,7 +58,7 @@ class Role(Generic[Output]):
 
     @property
     def turns(self) -> int:
-        """Return the limit of model calls in one attempt."""
+        """The maximum number of model calls in one attempt."""
         return self.tool_turns if self.tools else MAX_ANSWER_TRIES
 
     @property
@@ -71,7 +71,7 @@ class Role(Generic[Output]):
 
     @property
     def uses_model(self) -> bool:
-        """Whether a model does this role in any profile; otherwise it is all code."""
+        """Whether a model does this role in any profile. Otherwise it is implemented entirely in code."""
         return "model" in ROLE_EXECUTORS[self.name]
 
     @property
@@ -80,7 +80,7 @@ class Role(Generic[Output]):
 
     @property
     def is_phase_role(self) -> bool:
-        """Whether it does a phase of a story with tools; such roles share the cached part of the prompt."""
+        """Whether it does a phase of a story with tools. Such roles share the cached part of the prompt."""
         return bool(self.tools) and self.phase is not Phase.PLAN
 
 
@@ -112,7 +112,7 @@ PLANNER = Role(
     summary="Splits the PRD into stories with criteria in one call; also plans what a changed PRD or a request adds.",
     blocks_when="Three plans in a row that break a planning rule.",
 )  # fmt: skip
-# The four passes that plan a PRD too large for one call; each but the first handles one cycle at a time.
+# The four passes that plan a PRD too large for one call; all but the first handle one cycle at a time.
 DECOMPOSER_CYCLES = Role(
     "decomposer_cycles", "planner of cycles", Phase.PLAN, CyclesDraft, may_block=True,
     summary="First of four passes: groups the requirements in working order. Skipped if the PRD lists its cycles or "

@@ -20,17 +20,17 @@ from prd2pr.planning.plan_diff import PlanChange
 
 @dataclass(frozen=True)
 class EarlierAttempt:
-    """An attempt that the gate refused. Its files were discarded; this is what the next attempt can learn from."""
+    """An attempt that the gate refused. Its files were discarded; the next attempt can learn from these fields."""
 
     attempt: int
     findings: tuple[Finding, ...] = ()
     refused_writes: tuple[RefusedWrite, ...] = ()
     patch: str = ""  # its changes, as a diff
-    output: str = ""  # of the test run
+    output: str = ""  # output of the test run
 
 
 class FoundationStory(NamedTuple):
-    """A finished story that this one depends on, directly or not."""
+    """A finished story that this one depends on, directly or indirectly."""
 
     story: Story
     design: Design
@@ -38,39 +38,39 @@ class FoundationStory(NamedTuple):
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """Which attempt this is, and what the role can learn before it."""
+    """The number of this attempt, and the feedback from earlier ones."""
 
     number: int = 1
-    limit: int = 1  # attempts in all
-    strong: bool = False  # the stronger model makes it
+    limit: int = 1  # the maximum number of attempts
+    strong: bool = False  # whether the stronger model is used
     earlier: tuple[EarlierAttempt, ...] = ()
-    test_output: str = ""  # of the story's tests as they are now
-    advice: str = ""  # of a person, or the root cause found by the Debugger
+    test_output: str = ""  # output of the story's tests in their current state
+    advice: str = ""  # advice from a person, or the root cause found by the Debugger
 
 
 @dataclass(frozen=True)
 class PlanScope:
-    """What a planning role has to plan: by default the whole PRD, for the first time."""
+    """The scope of a planning role, by default the first plan of the whole PRD."""
 
-    number: int = 1  # of this plan of the PRD
-    change: PlanChange | None = None  # what has to be planned again after a change of the PRD
-    part: PlanPart | None = None  # the part of the plan that this call is about, if planned in passes
+    number: int = 1  # the number of this plan of the PRD
+    change: PlanChange | None = None  # the part to plan again after a change of the PRD
+    part: PlanPart | None = None  # the part of the plan for this call, if planned in passes
 
 
 @dataclass(frozen=True)
 class RoleMaterial:
-    """Text for this role besides PRD, story and code."""
+    """Text for this role in addition to the PRD, story and code."""
 
     memory: str = ""  # lessons of earlier work: failures, patterns
     brief: str = ""  # findings before the plan, for the planner
-    texts: Mapping[str, str] = field(default_factory=dict)  # name → text
+    texts: Mapping[str, str] = field(default_factory=dict)  # text by name
 
 
 @dataclass(frozen=True)
 class StoryBackground:
-    """What was decided before the story: by the plan, and in stories that it depends on."""
+    """Decisions made before the story, by the plan and in stories that it depends on."""
 
-    assumptions: tuple[str, ...] = ()  # of the plan
+    assumptions: tuple[str, ...] = ()  # assumptions of the plan
     foundations: tuple[FoundationStory, ...] = ()  # the nearest first
 
 
@@ -79,10 +79,10 @@ class CodebaseContext:
     """The repository that the role works in."""
 
     files: Mapping[str, str] = field(default_factory=dict)  # its text files, without `.orch-state/`
-    files_at_start: Mapping[str, str] | None = None  # the same at the start of the work on the PRD; None: not known
-    map: str | None = None  # if several calls share one
+    files_at_start: Mapping[str, str] | None = None  # the same at the start of the work on the PRD, if known
+    map: str | None = None  # set if several calls share a map
     conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
-    stack: Stack = PYTHON  # that the story belongs to
+    stack: Stack = PYTHON  # the stack that the story belongs to
     stacks: tuple[Stack, ...] = ()  # all stacks of the repository
 
     @property
@@ -92,7 +92,7 @@ class CodebaseContext:
 
 @dataclass(frozen=True)
 class HiddenExampleScope:
-    """Where hidden examples are used."""
+    """Whether hidden examples are used in this run and in this task."""
 
     in_run: bool = True  # the same for all roles of the run
     in_task: bool = False  # the test author writes them, or the programmer's code is checked with them
@@ -103,7 +103,7 @@ class RoleTask:
     """All facts about one call of a role, grouped by concern."""
 
     prd: Prd
-    model: str  # the id of the model
+    model: str  # the model's id
     story: Story | None = None
     design: Design | None = None
     background: StoryBackground = field(default_factory=StoryBackground)
@@ -119,13 +119,15 @@ class RoleTask:
         return self.story.id if self.story else self.prd.id
 
     def phase_name(self, phase: str) -> str:
-        """Return the phase as transcripts name it: the plan of a changed PRD is a different question than the first."""
+        """Return the phase as named in transcripts, which distinguish a plan for a changed PRD from the first one."""
         name = phase if self.plan.number == 1 else f"{phase}-{self.plan.number}"
         return f"{name}-{self.plan.part.name}" if self.plan.part else name
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """List the story's requirements and their acceptance criteria, unless its own criteria repeat them; without a
-        story, all requirements."""
+        """The requirements of the story, or all of them without a story.
+
+        Acceptance criteria that the story's own criteria repeat are left out.
+        """
         if self.story is None:
             return self.prd.requirements
         wanted = set(self.story.requirements)
@@ -135,11 +137,11 @@ class RoleTask:
         return tuple(each for each in served if each not in general and not _is_repeated(each, criteria_words))
 
     def general_requirements(self) -> tuple[Requirement, ...]:
-        """List the non-functional requirements, which apply to all stories."""
+        """The non-functional requirements, which apply to all stories."""
         return tuple(each for each in self.prd.requirements if each.kind == "non_functional")
 
     def own_sources(self) -> tuple[str, ...]:
-        """List the files that the story creates or changes, whether they exist yet or not."""
+        """The files that the story creates or changes, whether they exist yet or not."""
         planned = self.design.source_paths if self.design else ()
         return tuple(dict.fromkeys((*planned, *(self.story.source_paths if self.story else ()))))
 
@@ -150,6 +152,6 @@ class RoleTask:
 
 
 def _is_repeated(requirement: Requirement, criteria_words: Iterable[frozenset[str]]) -> bool:
-    """Whether a criterion of the story repeats the requirement: planners copy acceptance criteria almost literally."""
+    """Return whether a criterion of the story repeats the requirement, since planners copy them almost literally."""
     own = frozenset(split_words(requirement.text))
     return requirement.kind == "acceptance" and any(len(own - each) * 10 <= len(own) for each in criteria_words)

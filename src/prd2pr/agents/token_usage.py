@@ -1,8 +1,8 @@
 """Token usage of model calls by part of the prompt, by role and by story.
 
-A provider reports how many tokens of a prompt were fresh and how many cached, but not for which part. The split by
+A provider reports how many tokens of a prompt were fresh and how many were cached, but not for which part. The split by
 part is therefore an estimate: tokens are proportional to characters, and cached tokens come first, because a prompt
-cache holds prefixes only. If the provider reports no counts, four characters count as one fresh token.
+cache stores prefixes only. If the provider reports no counts, four characters count as one fresh token.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class PartTokens(NamedTuple):
 
 
 def split_by_part(pieces: Sequence[tuple[str, int]], fresh: int, cached: int) -> dict[str, PartTokens]:
-    """Split token counts by part. `pieces`: part and characters of each piece, as sent. The sums stay exact."""
+    """Split token counts by part without changing the totals.
+
+    `pieces` lists the part and the number of characters of each piece, in the order sent.
+    """
     characters = sum(size for _, size in pieces)
     total = fresh + cached or -(-characters // CHARACTERS_PER_TOKEN)
     found: dict[str, PartTokens] = {}
@@ -62,7 +65,7 @@ class TokenSum:
 
     @property
     def share(self) -> float:
-        """Return the share of input tokens that came from the provider's cache."""
+        """The share of input tokens that came from the provider's cache."""
         return self.cached / (self.fresh + self.cached) if self.cached else 0.0
 
     def __add__(self, other: TokenSum) -> TokenSum:
@@ -77,9 +80,8 @@ class TokenSum:
 @dataclass(frozen=True)
 class TokenReport:
     total: TokenSum = field(default_factory=TokenSum)
-    later: TokenSum = field(
-        default_factory=TokenSum
-    )  # without each story's first call, which cannot read from the cache
+    # Without each story's first call, which cannot read from the cache.
+    later: TokenSum = field(default_factory=TokenSum)
     roles: Mapping[str, TokenSum] = field(default_factory=dict)
     stories: Mapping[str, TokenSum] = field(default_factory=dict)
     parts: Mapping[str, PartTokens] = field(default_factory=dict)
@@ -91,7 +93,7 @@ def build_token_report(lines: Iterable[Mapping[str, Any]]) -> TokenReport:
     stories: dict[str, TokenSum] = {}
     parts: dict[str, PartTokens] = {}
     for line in lines:
-        if line["kind"] != "call" or "input_tokens" not in line:  # a failed call has counted nothing
+        if line["kind"] != "call" or "input_tokens" not in line:  # a failed call has no token counts
             continue
         purpose = str(line["purpose"])
         role, story = get_role(purpose), purpose.partition("/")[0]
@@ -132,7 +134,7 @@ def _sum_json(each: TokenSum) -> dict[str, Any]:
 
 
 def format_token_report(report: TokenReport) -> list[str]:
-    """Format the report for a terminal: the total first, then tables, the largest rows first."""
+    """Format the report for a terminal: the total first, then tables with the largest rows first."""
     whole = report.total
     if not whole.calls:
         return ["No calls recorded yet."]

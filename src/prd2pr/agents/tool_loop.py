@@ -1,4 +1,4 @@
-"""The tool loop of a role: call the model, run its tool calls, answer, until the work is submitted."""
+"""The tool loop of a role: call the model, run its tool calls and answer them, until the work is submitted."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from prd2pr.domain.records import Spend
 from prd2pr.domain.secrets import Secrets
 from prd2pr.errors import ModelRefused
 
-MAX_UNUSABLE_ANSWERS = 2  # unusable answers in a row that are requested again; the next one ends the attempt
-MAX_ECHOED_CHARACTERS = (
-    150_000  # of an answer that is sent back; more than a model can write, so none is cut in practice
-)
+MAX_UNUSABLE_ANSWERS = 2  # unusable answers in a row that are requested again; one more ends the attempt
+# Limit for an answer that is sent back. It is more than a model can write, so no answer is cut in practice.
+MAX_ECHOED_CHARACTERS = 150_000
 LAST_TURN = Text("This is your last answer in this attempt: finish the files and call `submit` in it.")
 
-BeforeCall = Callable[[Request], str | None]  # the reason to stop; None or empty: continue
-AfterCall = Callable[[Request, Reply], None]  # each reply with its spend, usable or not
+BeforeCall = Callable[[Request], str | None]  # returns the reason to stop, or None or "" to continue
+AfterCall = Callable[[Request, Reply], None]  # called with each reply and its spend, even if unusable
 
 
 @dataclass(frozen=True)
 class RoleResult(Generic[Output]):
     stop: Literal["done", "nothing_to_do", "contradiction", "budget"]
-    output: Output | None  # None: stopped by the budget
+    output: Output | None  # None if stopped by the budget
     explanation: str
     refused_writes: tuple[RefusedWrite, ...]
     written: tuple[str, ...]
@@ -54,7 +53,10 @@ def run_role(
     edits_itself: bool = False,
     secrets: Secrets | None = None,
 ) -> RoleResult[Output]:
-    """Run a role until it submits or the budget stops it; ModelRefused if the model gives no usable answer."""
+    """Run a role until it submits or the budget stops it.
+
+    Raises ModelRefused if the model gives no usable answer.
+    """
     first = build_first_request(role, task, toolbox, edits_itself=edits_itself)
     conversation = list(first.messages)
     parser = ReplyParser(role, toolbox, edits_itself)
@@ -114,7 +116,7 @@ def _shared_tools() -> tuple[Tool, ...]:
 
 
 def _mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
-    """Mark the end of a longer conversation for caching: the next turn sends all of it again."""
+    """Mark the end of a longer conversation for caching, because the next turn sends all of it again."""
     *before, message = conversation
     match message.blocks:
         case (*others, Text() | ToolResult() as last) if before:
@@ -124,7 +126,7 @@ def _mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
 
 
 def _keep_outer_marks(message: Message) -> Message:
-    """Keep the first and the last cache mark only: providers accept four, and the last one covers those between."""
+    """Keep only the first and the last cache mark. Providers accept four, and the last one covers those in between."""
     marked = [at for at, block in enumerate(message.blocks) if isinstance(block, Text) and block.cache]
     return Message(
         message.role, tuple(_clear_mark(block, at in marked[1:-1]) for at, block in enumerate(message.blocks))
@@ -136,7 +138,7 @@ def _clear_mark(block: Block, needless: bool) -> Block:
 
 
 def _redact_request(request: Request, secrets: Secrets | None) -> Request:
-    """Remove secrets that files or test output may contain; the model's own messages are sent back unchanged."""
+    """Remove secrets that files or test output may contain. The model's own messages are sent back unchanged."""
     if secrets is None or not secrets.values:
         return request
     system = tuple(replace(each, text=secrets.scrub(each.text)) for each in request.system)

@@ -1,4 +1,4 @@
-"""The tools of all roles in one table. A wrong call is answered with an explanation of how to call the tool."""
+"""The tools of all roles in one table. An invalid call is answered with an explanation of how to call the tool."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def _format_counts(report: RunReport) -> str:
 
 @dataclass(frozen=True)
 class TestToolRun:
-    """The report of a run, and a note about the selected tests if no paths were given."""
+    """The report of a run, with a note about which tests were selected if no paths were given."""
 
-    __test__ = False  # not a test class
+    __test__ = False  # tells pytest that this is not a test class
     report: RunReport
     note: str = ""
 
 
-RunTests = Callable[[tuple[str, ...], bool], TestToolRun]  # files or directories; whether all are wanted
+RunTests = Callable[[tuple[str, ...], bool], TestToolRun]  # takes files or directories, and whether to run all tests
 
 
 @dataclass
 class Toolbox:
-    """The workspace and test runs that a role's tools work with during one attempt."""
+    """The workspace and test runs that a role's tools use during one attempt."""
 
     workspace: Workspace
     run_tests: RunTests | None = None
@@ -112,7 +112,7 @@ def _run_tests(toolbox: Toolbox, call: RunTestsCall) -> str:
         )
     files = tuple(dict.fromkeys(path.partition("::")[0].rstrip("/") for path in call.paths))
     for path in files:
-        if problem := find_path_problem(path):  # it becomes an argument of the test runner's command line
+        if problem := find_path_problem(path):  # the path becomes an argument on the test runner's command line
             raise ToolFailure(f"{path!r} cannot be run: {problem}.")
         if not (toolbox.workspace.root / path).exists():
             raise ToolFailure(f"{path} does not exist.")
@@ -163,7 +163,7 @@ TOOLS: dict[str, ToolKind] = {
 class ToolAnswer:
     text: str
     failed: bool = False
-    is_unusable: bool = False  # unknown tool, or arguments of the wrong form
+    is_unusable: bool = False  # an unknown tool, or invalid arguments
 
 
 def build_tools(names: Collection[str], submit: Mapping[str, Any]) -> tuple[Tool, ...]:
@@ -195,7 +195,7 @@ def call_tool(toolbox: Toolbox, use: ToolUse, allowed: Collection[str]) -> ToolA
 
 
 def format_validation_error(problem: ValidationError, limit: int = 6) -> str:
-    """Format as `criteria.0.text: Field required; …`, without the invalid values."""
+    """Format the error as `criteria.0.text: Field required; …`, without the invalid values."""
     errors = problem.errors(include_url=False, include_context=False, include_input=False)
     shown = [f"{'.'.join(map(str, error['loc'])) or 'the answer'}: {error['msg']}" for error in errors[:limit]]
     more = [f"and {len(errors) - limit} more"] if len(errors) > limit else []

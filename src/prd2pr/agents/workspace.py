@@ -1,4 +1,4 @@
-"""The directory that a role works in: read, list, search, write, edit, with no access outside of it."""
+"""The directory in which a role works: read, list, search, write and edit files, with no access outside it."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class Workspace:
     policy: WritePolicy
     rules: PathRules
     refused: list[RefusedWrite] = field(default_factory=list)
-    written: dict[str, None] = field(default_factory=dict)  # in order, each once
+    written: dict[str, None] = field(default_factory=dict)  # in order, without duplicates
     source: str = "**/*.py"  # glob of the language's files
 
     def globs(self) -> tuple[str, ...]:
-        """List the globs that this policy allows to write, for workers that do not use our tools."""
+        """List the globs that this policy allows to be written, for workers that do not use our tools."""
         roots = tuple(root if "*" in root else f"{root.rstrip('/')}/**" for root in self.rules.source)
         return self.policy.globs(roots or (self.source,))
 
     def read(self, path: str, start: int = 1, end: int = 0) -> str:
-        """Return lines `start` to `end` (0: the last line); only head and tail if that is too long."""
+        """Return lines `start` to `end`, where 0 means the last line. Long text is shortened to its head and tail."""
         text = self._read_text(path)
         if start <= 1 and end <= 0:
             return trim(text, MAX_READ) if text else f"{path} is empty."
@@ -77,7 +77,7 @@ class Workspace:
         return "\n".join([*found[:MAX_LISTED], *more])
 
     def search(self, text: str, directory: str = "") -> str:
-        """Find lines that contain `text`: plain text, because a regular expression could run forever."""
+        """Find lines that contain `text`. Regular expressions are not supported, because one could run forever."""
         if not text.strip():
             raise ToolFailure("`text` is empty: give a text to search for.")
         hits = []
@@ -167,13 +167,13 @@ class Workspace:
         return target.read_bytes()
 
     def _resolve(self, path: str) -> Path:
-        """Resolve `path` and its links; fail if it leads outside of the root or into a hidden directory."""
+        """Resolve `path` and its links; fail if it leads outside the root or into a hidden directory."""
         if problem := find_path_problem(path):
             raise ToolFailure(f"{path!r} cannot be read: {problem}.")
         root = self.root.resolve()
         try:
             target = (root / path).resolve()
-        except (RuntimeError, OSError):  # links in a circle
+        except (RuntimeError, OSError):  # a loop of links
             raise ToolFailure(f"{path} cannot be read: its symbolic links form a loop.") from None
         if not target.is_relative_to(root) or HIDDEN_DIRECTORIES.intersection(target.relative_to(root).parts):
             raise ToolFailure(f"{path} is outside of the files that you may read.")
@@ -202,7 +202,7 @@ class Workspace:
         try:
             content = self._read_text(path)
         except ToolFailure:
-            return  # binary, too large, or a link to elsewhere
+            return  # binary, too large, or a link to a file outside
         if text in content:
             for number, line in enumerate(content.splitlines(), 1):
                 if text in line:

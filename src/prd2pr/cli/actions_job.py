@@ -18,10 +18,10 @@ from prd2pr.github.wave import StoryJobInput, Wave, parse_story_job, parse_wave
 
 Mode = Literal["work", "plan", "story", "integrate"]
 SUMMARY_LIMIT = 1_000_000  # bytes; GitHub accepts 1 MiB per step
-# Values of these variables must not appear in any comment, log or prompt.
+# The values of these variables must not appear in any comment, log or prompt.
 SECRET_NAMES = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL|NOTIFY_URLS|(?<![A-Z])PAT(?![A-Z])", re.IGNORECASE)
 
-# `prds/a.md:3`, `.prd2pr.yml: models.roles`; no URL, and no file outside the repository
+# `prds/a.md:3` or `.prd2pr.yml: models.roles`, but not a URL or a file outside the repository
 LOCATION = re.compile(r"(?!\w+://)(?P<file>[^\s:,/][^\s:,]*\.\w+)(?::(?P<line>\d+))?(?::? |$)")
 
 
@@ -76,7 +76,7 @@ class ActionsJob:
 
     @property
     def workflow(self) -> str:
-        """Return the file name from `owner/repo/.github/workflows/prd2pr.yml@refs/heads/main`."""
+        """Return the file name from a reference like `owner/repo/.github/workflows/prd2pr.yml@refs/heads/main`."""
         return self.env.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2]
 
     @property
@@ -96,7 +96,6 @@ class ActionsJob:
 
     @property
     def mode(self) -> Mode:
-        """Return the mode from the Action's input."""
         name = self.env.get("PRD2PR_MODE", "").strip() or "work"
         for mode in get_args(Mode):
             if name == mode:
@@ -105,12 +104,12 @@ class ActionsJob:
 
     @property
     def order(self) -> StoryJobInput:
-        """Return the story to work on (mode story)."""
+        """Return the story to work on in mode `story`."""
         return parse_story_job(*map(self._require_input, ("prd", "story", "share")))
 
     @property
     def wave(self) -> Wave:
-        """Return the stories to integrate (mode integrate)."""
+        """Return the stories to integrate in mode `integrate`."""
         return parse_wave(*map(self._require_input, ("prd", "wave")))
 
     def _require_input(self, name: str) -> str:
@@ -182,7 +181,7 @@ def format_output(name: str, value: str) -> str:
 
 
 def write_workflow_command(kind: str, text: str, where: str = "") -> None:
-    """Print a workflow command, with characters escaped that would end it or start another one."""
+    """Print a workflow command, escaping characters that would end it or start another one."""
     properties = [
         f"{name}={escape_property(value)}" for name, value in format_annotation_properties(kind, where).items()
     ]
@@ -191,7 +190,7 @@ def write_workflow_command(kind: str, text: str, where: str = "") -> None:
 
 
 def format_annotation_properties(kind: str, where: str) -> dict[str, str]:
-    """Return file, line and title, so that GitHub shows the annotation at the place that `where` names."""
+    """Return the file, line and title, so that GitHub shows the annotation at the location given by `where`."""
     if kind not in ("error", "warning", "notice"):
         return {}
     match = LOCATION.match(where)

@@ -26,7 +26,7 @@ class ActivePrd:
     branch: str
     prd: Prd
     state: BranchState
-    story_branches: Mapping[str, str] = field(default_factory=dict)  # of stories that have one
+    story_branches: Mapping[str, str] = field(default_factory=dict)  # only of stories that have one
 
     @property
     def now(self) -> str:
@@ -40,7 +40,7 @@ class ActivePrd:
 
     @property
     def view(self) -> ActionContext:
-        """The input for the next action, from the branch and this machine's journal."""
+        """The input for choosing the next action, from the branch and this machine's journal."""
 
         def open_circuit(_: Story, phase: Phase) -> NoAction | None:
             return find_circuit_stop(
@@ -84,7 +84,7 @@ def find_active_prd(git: Git) -> Prd:
 
 
 def iter_merged_prds(git: Git) -> Iterator[ActivePrd]:
-    """Yield the PRDs recorded in HEAD: merged ones, or those of a clone without PRD branches."""
+    """Yield the PRDs recorded in HEAD, which are merged or belong to a clone without PRD branches."""
     head = git.rev("HEAD")
     for prd_id in list_prd_ids(git, head):
         state = StateStore(git, prd_id).load(head)
@@ -93,7 +93,10 @@ def iter_merged_prds(git: Git) -> Iterator[ActivePrd]:
 
 
 def select_prds(git: Git, name: str | None, *, else_in_head: bool = False) -> list[ActivePrd]:
-    """Return all PRDs, or the one whose id or file is `name`. `else_in_head`: read HEAD if no branch holds a PRD."""
+    """Return all PRDs, or the one whose id or file is `name`.
+
+    With `else_in_head`, PRDs are read from HEAD if no branch has one.
+    """
     found = list(iter_active_prds(git)) or (list(iter_merged_prds(git)) if else_in_head else [])
     if name is None:
         return found
@@ -101,6 +104,6 @@ def select_prds(git: Git, name: str | None, *, else_in_head: bool = False) -> li
     if not named:
         known = ", ".join(each.prd.id for each in found) or "none"
         raise UsageProblem(
-            f"no branch holds the PRD {name!r}; known PRDs: {known}", remedy=f"start it with: prd2pr run {name}"
+            f"no branch has the PRD {name!r}; known PRDs: {known}", remedy=f"start it with: prd2pr run {name}"
         )
     return named

@@ -1,4 +1,4 @@
-"""Compile the templates of a run ahead of time, as `compileall` does for modules.
+"""Compile the templates used by runs ahead of time, as `compileall` does for modules.
 
 Run as `python -m prd2pr.cli.compile_templates` when the package is built.
 """
@@ -26,5 +26,5 @@ def compile_all_templates() -> None:
 
 
 if __name__ == "__main__":
-    sys.dont_write_bytecode = False  # writing it is the purpose of this program
+    sys.dont_write_bytecode = False  # writing the cache is the purpose of this program
     compile_all_templates()

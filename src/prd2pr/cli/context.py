@@ -1,6 +1,6 @@
 """Repository, configuration and test runner: the context that all verbs share.
 
-Loaded before the rest of the program, which takes as long to import, so that the first test run can start meanwhile.
+It is imported before the rest of the program, so that the first test run can start during the remaining imports.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_config(git: Git, base: str) -> Config:
 
 
 def refuse_unknown_roles(config: Config) -> None:
-    from prd2pr.agents.roles import MODEL_ROLES  # slow to load, with the schemas of all answers
+    from prd2pr.agents.roles import MODEL_ROLES  # slow to import, because it builds the schemas of all replies
 
     for role in config.models.roles:
         if role not in MODEL_ROLES:
@@ -84,7 +84,7 @@ def refuse_unknown_roles(config: Config) -> None:
 
 
 def read_prd(git: Git, name: str) -> Prd:
-    """Read the PRD file as it is now and pin it by its blob."""
+    """Read the PRD file as it is now and pin it to its blob."""
     path = Path(name)
     shown = make_relative_path(git, path)
     try:
@@ -117,16 +117,17 @@ def make_relative_path(git: Git, path: Path) -> str:
 
 
 def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> CachedRunner:
-    """Open the test runner. `cached`: keep results in the repository's private directory.
+    """Open the test runner.
 
-    `many`: several runs will follow.
+    With `cached`, results are kept in the repository's private directory. `many` announces that several runs will
+    follow.
     """
     runner = make_runner(git, config, find_stacks(git, config, base), base, many=many)
     return CachedRunner(runner, find_cache_directory(git.private) if cached else None)
 
 
 def find_stacks(git: Git, config: Config, base: str) -> tuple[Stack, ...]:
-    """Return the configured stacks, or those that the files of the base commit show."""
+    """Return the configured stacks, or those detected from the files of the base commit."""
     return apply_setup_commands(git, base, list_configured_stacks(config) or detect_stacks(git, base), config.setup)
 
 
@@ -147,7 +148,7 @@ def make_runner(
                     find_cache_directory(git.private), stack, {path: data for path, data in given if data}
                 )
             return make_python_runner(git, config, stack, interpreter, many=many)
-        find_toolchain(stack)  # fail before anything is paid for: no model can fix a machine
+        find_toolchain(stack)  # fail before any model call, since no model can fix the machine
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
         return open_other_runner(
@@ -178,7 +179,7 @@ def refuse_two_interpreters(config: Config) -> None:
 def make_python_runner(
     git: Git, config: Config, stack: Stack = PYTHON, made: Path | None = None, *, many: bool = False
 ) -> PytestRunner:
-    """Make the pytest runner. `made`: the interpreter that the set-up created."""
+    """Make the pytest runner. `made` is the interpreter that the set-up created."""
     if config.test.command:
         raise SetupProblem(
             "test.command is set, but only pytest is supported for Python",
@@ -192,7 +193,10 @@ def make_python_runner(
 
 
 def refuse_without_sandbox(found: Sandbox) -> None:
-    """Raise SetupProblem before anything is paid for, since every gate would refuse the run."""
+    """Raise SetupProblem before any model call if the required sandbox is incomplete.
+
+    Every gate would refuse the run later.
+    """
     if found.is_complete:
         return
     refused = [refusal.why for refusal in found.refusals]
@@ -206,13 +210,13 @@ def refuse_without_sandbox(found: Sandbox) -> None:
 
 @dataclass(frozen=True)
 class RepositoryContext:
-    """What all sessions in one repository share."""
+    """Objects shared by all sessions in one repository."""
 
     git: Git
     config: Config
     base_commit: str
-    base_branch: str  # empty: HEAD is detached
-    many: bool = False  # several test runs will follow
+    base_branch: str  # empty if HEAD is detached
+    many: bool = False  # whether several test runs will follow
 
     @cached_property
     def stacks(self) -> tuple[Stack, ...]:
@@ -232,7 +236,7 @@ class RepositoryContext:
 
 
 def open_context(repo: str, prd: str | None, *, many: bool) -> RunContext:
-    """Open the repository, its configuration and, if named, the PRD."""
+    """Open the repository, its configuration and, if given, the PRD."""
     git = open_repository(repo)
     base = git.rev("HEAD")
     repository = RepositoryContext(git, read_config(git, base), base, git.head_branch() or "", many=many)
@@ -240,7 +244,7 @@ def open_context(repo: str, prd: str | None, *, many: bool) -> RunContext:
 
 
 class BackgroundTask:
-    """Work done by a thread. `wait` raises its exception in the waiting thread."""
+    """Work done in a thread. `wait` re-raises the thread's exception."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -251,7 +255,7 @@ class BackgroundTask:
     def _run(self) -> None:
         try:
             self._work()
-        except Exception as problem:  # noqa: BLE001 - raised by wait()
+        except Exception as problem:  # noqa: BLE001 - re-raised by wait()
             self._problem = problem
 
     def succeeded(self) -> bool:
@@ -267,14 +271,14 @@ class BackgroundTask:
 @dataclass(frozen=True)
 class RunContext:
     repository: RepositoryContext
-    prd: Prd | None  # None: the only one in progress
+    prd: Prd | None  # None for the only PRD in progress
 
     @contextmanager
     def start_suite(self) -> Iterator[Callable[[], None]]:
-        """Start the suite run that RED is compared with, if RED is near; yield a function that waits for it.
+        """Start the suite run that RED is compared with, if RED is likely next; yield a function that waits for it.
 
-        It starts in the background, since finding interpreter and sandbox is mostly waiting. Call the yielded function
-        before using the runner for anything else.
+        It starts in the background, because finding the interpreter and sandbox is mostly waiting. Call the yielded
+        function before using the runner for anything else.
         """
         if (tree := self._guess_red_base()) is None:
             yield lambda: None
@@ -289,7 +293,7 @@ class RunContext:
                 self.repository.runner.discard_early_runs()
 
     def _guess_red_base(self) -> str | None:
-        """Return the base tree of RED if the last commit suggests that RED is next; None otherwise."""
+        """Return the base tree of RED if the last commit suggests that RED is next, otherwise None."""
         git, config = self.repository.git, self.repository.config
         head = git.branch_head(f"{config.branch_prefix}{self.prd.id}") if self.prd else None
         step = read_step(git.commit_info(head).trailers) if head else None

@@ -1,8 +1,8 @@
-"""Fork server: workers for stories in parallel, as processes, so that one that dies does not stop the others.
+"""Fork server: worker processes for parallel stories, so that one that dies does not stop the others.
 
-The fork server is forked before anything is opened and has everything loaded; it does nothing but fork workers, each
-within milliseconds. A worker ends when its pipe closes, so it never outlives the process that started it. Its
-progress is on its story's branch and in its journal.
+The fork server imports everything and is forked before any file is opened; it only forks workers, each within
+milliseconds. A worker ends when its pipe closes, so it never outlives the process that started it. Its progress is on
+its story's branch and in its journal.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Line = dict[str, Any]
 ServeWorker = Callable[["Channel"], None]
 INTERRUPTED = 130
 STOP: Line = {"stop": True}
-SHUTDOWN_SECONDS = 3.0  # for a stopped worker to clean up after its test runs
+SHUTDOWN_SECONDS = 3.0  # time for a stopped worker to clean up after its test runs
 
 
 class Channel:
-    """One end of the pipe between a run and its worker: one JSON object per line."""
+    """One end of the pipe between a run and its worker, with one JSON object per line."""
 
     def __init__(self, pipe: socket.socket) -> None:
         self.pipe, self._partial, self._lock = pipe, b"", threading.Lock()
@@ -48,7 +48,7 @@ class Channel:
             self.pipe.sendall(json.dumps(line, default=str).encode() + b"\n")
 
     def receive(self) -> list[Line] | None:
-        """Wait for data and return the complete lines; None if the other end is closed."""
+        """Wait for data and return the complete lines, or None if the other end is closed."""
         data = receive_bytes(self.pipe)
         if not data:
             return None
@@ -56,7 +56,10 @@ class Channel:
         return [json.loads(line) for line in lines]
 
     def commands(self) -> Iterator[Line]:
-        """Yield the commands for this worker; stop when the pipe closes, at once if a command is being executed."""
+        """Yield the commands for this worker until the pipe closes.
+
+        If the pipe closes while a command is running, the process exits at once.
+        """
         pending: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
         busy = threading.Lock()
 
@@ -80,7 +83,7 @@ class Channel:
 
 
 class ForkServer:
-    """Open it before anything else: whatever is open at the time of a fork would be shared."""
+    """Forks workers. Create it before opening any files, because open files would be shared with every worker."""
 
     def __init__(self, serve: ServeWorker) -> None:
         self._pipe, child_end = socket.socketpair()
@@ -91,7 +94,7 @@ class ForkServer:
         child_end.close()
 
     def fork_worker(self) -> tuple[Channel, int]:
-        """Fork a worker; return the channel to it and its process id."""
+        """Fork a worker; return its channel and process id."""
         own_end, worker_end = socket.socketpair()
         try:
             socket.send_fds(self._pipe, [b"+"], [worker_end.fileno()])
@@ -120,9 +123,12 @@ class ForkServer:
 
 
 def _serve_forks(pipe: socket.socket, serve: ServeWorker) -> None:
-    """Fork a worker per request. Ignores Ctrl-C, which reaches every process of a terminal, and ends with the pipe."""
+    """Fork one worker per request until the pipe closes.
+
+    Ignores Ctrl-C, which the terminal sends to every process.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are not waited for: their pipes close
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are not waited for; a closed pipe shows that one has ended
     while True:
         try:
             request, fds, _, _ = socket.recv_fds(pipe, 1, 1)
@@ -148,7 +154,7 @@ def _run_worker(pipe: socket.socket, serve: ServeWorker) -> None:
     except (KeyboardInterrupt, Stopped, ConnectionError):
         _wait_for_threads()
         os._exit(INTERRUPTED)
-    except BaseException:  # noqa: BLE001 - a bug: the run sees that the worker died, and reports it
+    except BaseException:  # noqa: BLE001 - a bug; the run reports that the worker died
         import traceback
 
         traceback.print_exc()
@@ -156,21 +162,21 @@ def _run_worker(pipe: socket.socket, serve: ServeWorker) -> None:
 
 
 def _wait_for_threads() -> None:
-    """Wait as Python does at exit, but with a time limit: threads clean up after test runs."""
+    """Wait for threads as Python does at exit, but with a time limit, so that they clean up after test runs."""
     deadline = time.monotonic() + SHUTDOWN_SECONDS
     while others := [
         each for each in threading.enumerate() if each is not threading.current_thread() and not each.daemon
     ]:
         if time.monotonic() > deadline:
             return
-        others[0].join(max(0.0, deadline - time.monotonic()))  # it may start another thread
+        others[0].join(max(0.0, deadline - time.monotonic()))  # the thread may start another one
 
 
 # --- in the run -------------------------------------------------------------------------------------------------------
 
 
 class WorkerMonitor(Protocol):
-    """Shows what workers report."""
+    """Displays the events that workers report."""
 
     def say_from_worker(self, story: str, event: str, facts: dict[str, object]) -> None: ...
 
@@ -179,7 +185,7 @@ class WorkerMonitor(Protocol):
 
 @dataclass
 class Workers:
-    """Implements `workflow.parallel.pool.StoryWorkers`: at most `limit` at once, each reused for the next story."""
+    """Implements `workflow.parallel.pool.StoryWorkers` with at most `limit` workers, each reused for the next story."""
 
     forkserver: ForkServer
     limit: int
@@ -199,7 +205,7 @@ class Workers:
             try:
                 channel.send({**self.common, "story": story})
             except ConnectionError:
-                continue  # killed while it had nothing to do
+                continue  # killed while it was idle
             self.busy[story] = channel, worker
             return
 
@@ -241,7 +247,7 @@ class Workers:
             channel.pipe.close()
 
     def stop(self) -> None:
-        """Ask busy workers to end, as Ctrl-C does; they end with this process in any case."""
+        """Ask busy workers to stop, as Ctrl-C does. They end with this process in any case."""
         open_pipes = {channel.pipe for channel, _ in self.busy.values()}
         for channel, _ in self.busy.values():
             with contextlib.suppress(ConnectionError):
@@ -254,7 +260,7 @@ class Workers:
 
 
 def receive_bytes(pipe: socket.socket) -> bytes:
-    """Return the next bytes; empty if the other end is closed."""
+    """Return the next bytes, or b"" if the other end is closed."""
     try:
         return pipe.recv(65536)
     except ConnectionError:

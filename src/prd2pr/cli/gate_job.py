@@ -1,7 +1,7 @@
-"""The gate job of the workflow: check that an event is for prd2pr and from an authorised person; acknowledge it.
+"""The workflow's gate job: check that an event concerns prd2pr and its author is authorized, and acknowledge it.
 
-Runs straight from the Action's source (`python3 -I gate_job.py`) with the standard library alone, so it answers
-within seconds and needs no installation. It requires the least permission that any command needs; the worker checks
+It runs straight from the Action's source (`python3 -I gate_job.py`) with only the standard library, so it answers
+within seconds and needs no installation. It requires the lowest permission that any command needs; the worker checks
 each command itself. Outsiders get neither a reaction nor a worker.
 """
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-if __name__ == "__main__":  # -I leaves neither the directory of the script nor the current one on the path
+if __name__ == "__main__":  # `-I` removes both the script's directory and the current one from the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from prd2pr.cli.ignored_events import find_ignore_reason
@@ -22,7 +22,7 @@ from prd2pr.domain.forge import LEVELS
 from prd2pr.github.messages.markers import read_prd_marker
 from prd2pr.prd.issue_ids import make_issue_prd_id
 
-# A comment may hold a read command, for which triage is enough; a label starts work.
+# A comment may contain a read command, for which `triage` is enough; a label starts work.
 REQUIRED_LEVELS = {"issue_comment": "triage", "issues": "write"}
 CONFIG = ".prd2pr.yml"
 DEFAULT_LABEL, DEFAULT_PREFIX = "prd2pr", "prd2pr/"  # defaults of the configuration
@@ -33,12 +33,12 @@ PRD_ID = re.compile(r"[A-Za-z0-9._-]+")
 class GateDecision(NamedTuple):
     go: bool
     reason: str
-    acknowledge: str = ""  # API path of the reactions of the comment or issue
-    prd: str = ""  # the PRD's id, if it is cheap to find: runs of one PRD wait for each other
+    acknowledge: str = ""  # API path for reactions to the comment or issue
+    prd: str = ""  # the PRD's id if it is cheap to find, so that runs of one PRD wait for each other
 
 
 class GateApiError(Exception):
-    """GitHub did not answer, or the answer was not usable."""
+    """GitHub did not answer, or the response was unusable."""
 
 
 def main() -> int:
@@ -84,7 +84,7 @@ def decide_event() -> GateDecision:
 
 
 def find_prd_id(issue: dict[str, Any]) -> str:
-    """Return the PRD's id for the worker's concurrency group only; the worker finds the real one itself."""
+    """Return the PRD's id for the worker's concurrency group; the worker determines the real one itself."""
     number = issue.get("number")
     try:
         if get_object(issue, "pull_request"):
@@ -121,7 +121,7 @@ def get_object(whole: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def is_trigger_label(label: str) -> bool:
-    """Return whether the label may be the trigger. A mention in the configuration is enough for the gate."""
+    """Return whether the label may be the trigger. For the gate, a mention in the configuration is enough."""
     response = call_api("GET", f"{make_repository_path()}/contents/{CONFIG}", missing={})
     config = decode_content(response).casefold()
     if "trigger" not in config:
@@ -136,7 +136,7 @@ def decode_content(response: dict[str, Any]) -> str:
 
 
 def fetch_permission(login: str) -> str:
-    """Ask GitHub each time: what the payload says about an author is not a permission."""
+    """Fetch the author's permission from GitHub, because the payload's author association is not a permission."""
     if not login or not login.replace("-", "").replace("_", "").isalnum() or not login.isascii():
         return "none"
     response = call_api("GET", f"{make_repository_path()}/collaborators/{login}/permission", missing={})
@@ -164,7 +164,10 @@ def make_repository_path() -> str:
 
 
 def acknowledge(path: str) -> None:
-    """React to the comment or issue. Failure is only a warning: a missing permission must not lose a command."""
+    """React to the comment or issue.
+
+    A failure is only a warning, so that a missing permission does not lose a command.
+    """
     try:
         call_api("POST", path, {"content": "eyes"})
     except GateApiError as error:
@@ -172,8 +175,8 @@ def acknowledge(path: str) -> None:
 
 
 def call_api(method: str, path: str, body: object = None, missing: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Call the API with retries. `missing`: the result for a 404; without it, a 404 is an error."""
-    from prd2pr.retry import RetryPolicy  # lazy, here and below: an ignored event needs none of this
+    """Call the API with retries. `missing` is the result for a 404, which is otherwise an error."""
+    from prd2pr.retry import RetryPolicy  # lazy, here and below: an ignored event needs none of these imports
 
     policy, attempt = RetryPolicy(tries=4, first_wait=1.0, longest_request=20.0, cuts_long_requests=True), 0
     while True:
@@ -190,7 +193,7 @@ def call_api(method: str, path: str, body: object = None, missing: dict[str, Any
 
 
 def request_once(method: str, path: str, body: object) -> tuple[int, float, dict[str, Any]]:
-    """Return the status (0: no connection), the seconds to wait according to the response, and the response."""
+    """Return the status (0 if there was no connection), the requested delay in seconds, and the response."""
     import time
     from http.client import HTTPException
     from urllib.error import HTTPError

@@ -1,4 +1,4 @@
-"""Import modules without garbage collection: they create hundreds of thousands of objects and keep them all."""
+"""Import modules without garbage collection, because they create hundreds of thousands of objects and keep them all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def suspend_gc() -> Iterator[None]:
-    """Disable garbage collection within the block, and exempt what was created there from later collections."""
+    """Disable garbage collection within the block, and exempt objects created there from later collections."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

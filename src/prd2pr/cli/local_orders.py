@@ -1,7 +1,7 @@
 """Execute a server's orders on a local repository: `python -m prd2pr.cli.local_orders DIR`.
 
-Orders come on stdin, results go to stdout. The server runs it as a separate process for repositories on its own
-machine, since it never writes to a branch itself.
+Orders are read from stdin, and results are written to stdout. The server runs this as a separate process for
+repositories on its own machine, since it never writes to a branch itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_orders(directory: str, orders: tuple[ServerCommand, ...]) -> Iterator[LocalCommandResult]:
-    """Execute each order on its own: one that fails is answered with its error, and the next one follows."""
+    """Execute the orders one by one. A failing order yields its error and does not stop the others."""
     for order in orders:
         try:
             yield run_order(directory, order)

@@ -1,4 +1,4 @@
-"""Run a PRD of the local repository, write its page and report the result: for `prd2pr run` and `prd2pr next`."""
+"""Run a PRD of the local repository, write its page and report the result, for `prd2pr run` and `prd2pr next`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from prd2pr.workflow.session import Session
 
 
 def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: RunContext | None = None) -> RunOutcome:
-    """Run the PRD and write its PR page. `opened`: the context, if stories run one after the other."""
-    # With --json, standard output is for programs; progress goes to standard error.
+    """Run the PRD and write its PR page. `opened` is the context if stories run one after the other."""
+    # With --json, standard output is for programs, and progress goes to standard error.
     with Terminal(sys.stderr if options.json else sys.stdout) as progress, ExitStack() as resources:
         workers = count_workers(options, sequential=opened is not None)
         forkserver = resources.enter_context(ForkServer(partial(serve_stories, options))) if workers > 1 else None
@@ -75,7 +75,7 @@ def can_run_in_parallel(context: RunContext, progress: Terminal) -> bool:
 
 
 def uses_human(models: ModelSelection) -> bool:
-    """Return whether a person does the work of any role, who can only do one thing at a time."""
+    """Return whether a person takes any role, since a person can only do one thing at a time."""
     return any(models.select_model(role, strong=strong) == "human" for role in MODEL_ROLES for strong in (False, True))
 
 
@@ -87,7 +87,7 @@ def run_in_parallel(session: Session, forkserver: ForkServer, workers: int, prog
 
 
 def preload_publishing() -> None:
-    """Import what the end of the run needs, while models and tests are in progress."""
+    """Import the modules needed at the end of the run while models and tests are in progress."""
     from prd2pr.livingdocs import render
     from prd2pr.proof import verify  # noqa: F401
     from prd2pr.reports.rendering import compile_pr_templates

@@ -1,4 +1,4 @@
-"""Entry point of the program. It imports little, so that an ignored Actions event costs one start of Python."""
+"""Entry point of the program. It imports little, so that an ignored Actions event costs only a start of Python."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     try:
         return dispatch(arguments)
-    except KeyboardInterrupt:  # while modules are still being loaded
+    except KeyboardInterrupt:  # while modules are still being imported
         sys.stderr.write("error: stopped by Ctrl-C\n")
         return 130
     finally:
         if argv is None:
-            gc.freeze()  # the process ends; without this, Python would first collect garbage twice
+            gc.freeze()  # exit at once; otherwise Python would first run the garbage collector twice
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -35,9 +35,9 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def tune_runtime() -> None:
-    """Set garbage collection, thread switching and pydantic for fast imports and many waiting threads.
+    """Tune garbage collection, thread switching and pydantic for fast imports and many waiting threads.
 
-    Threads that follow test runs have little to do at a time; they should not wait 5 ms for each turn.
+    Threads that follow test runs do little work at a time and should not wait 5 ms for each turn.
     """
     gc.set_threshold(50_000, 20, 20)
     sys.setswitchinterval(0.0005)

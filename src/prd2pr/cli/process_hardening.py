@@ -1,4 +1,4 @@
-"""Protect a process that holds keys from other processes of the same user, as far as the kernel allows."""
+"""Protect a process that has access to keys from other processes of the same user, as far as the kernel allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PR_SET_DUMPABLE = 4
 
 
 def hide_process() -> bool:
-    """Hide environment and memory from other processes of the user; return whether it worked. Linux only."""
+    """Hide environment and memory from the user's other processes; return whether it worked. Linux only."""
     if sys.platform != "linux":
         return False
     try:

@@ -1,4 +1,4 @@
-"""A worker process: it opens one session and works on one story after the other."""
+"""A worker process, which opens one session and works on one story after another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ChannelProgress:
     """Implements `workflow.interfaces.Progress` by sending each event to the process that started the worker."""
 
     channel: Channel
-    muted: bool = True  # until it has a story: notes on the whole run are shown once, by the main process
+    muted: bool = True  # until it has a story, since the main process shows notes about the whole run
 
     def say(self, event: str, **facts: object) -> None:
         if not self.muted:
@@ -32,7 +32,7 @@ class ChannelProgress:
 
 
 def serve_stories(options: argparse.Namespace, channel: Channel) -> None:
-    """Work on the stories that the channel names, until it closes."""
+    """Work on the stories received over the channel until it closes."""
     progress, session = ChannelProgress(channel), None
     try:
         for line in channel.commands():
@@ -44,14 +44,15 @@ def serve_stories(options: argparse.Namespace, channel: Channel) -> None:
             session = with_planned_prd(session, SharedLedger.open(Path(line["ledger"])))
             channel.send(encode_result(run_story(session, line["story"], os.getpid())))
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it may arrive twice, from the terminal and from the parent
+        # The signal may arrive twice, from the terminal and from the parent.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if session is not None:
             session.services.runner.discard_early_runs()
         discard_all_prewarmed()
 
 
 def load_planned_prd(options: argparse.Namespace, branch: str, prd: str) -> Prd:
-    """Load the PRD from its branch: the file may have changed since it was planned."""
+    """Load the PRD from its branch, because the file may have changed since it was planned."""
     with open_repository(options.repo) as git:
         planned = StateStore(git, prd).load(branch).prd
     assert planned is not None, "workers start after planning"
@@ -59,7 +60,7 @@ def load_planned_prd(options: argparse.Namespace, branch: str, prd: str) -> Prd:
 
 
 def with_planned_prd(session: Session, shared: SharedLedger) -> Session:
-    """Return the session with the PRD as it is planned now."""
+    """Return the session with the PRD as currently planned."""
     prd = session.store.load(session.target.branch).prd
     assert prd is not None, "workers start after planning"
     return replace(session, prd=prd, shared=shared)

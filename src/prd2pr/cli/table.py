@@ -1,6 +1,6 @@
-"""The table of commands, from which help, reference page and dispatch are made.
+"""The table of commands, from which help, reference page and dispatch are generated.
 
-Handlers are named, not imported, so that each call loads only what it uses.
+Handlers are named, not imported, so that each call imports only what it uses.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class CliOption:
 class TableCommand:
     name: str
     help: str
-    handler: str  # module under prd2pr.cli.verbs, and function
+    handler: str  # the module under prd2pr.cli.verbs, and the function
     exits: str
     options: tuple[CliOption, ...] = ()
     example: str = ""
 
 
-def option(*names: str, help: str, **settings: Any) -> CliOption:  # noqa: A002 - argparse's own word
+def option(*names: str, help: str, **settings: Any) -> CliOption:  # noqa: A002 - name required by argparse
     return CliOption(names, help, tuple(settings.items()))
 
 
@@ -378,7 +378,7 @@ COMMANDS: tuple[TableCommand, ...] = (
 
 
 class ShowVersion(argparse.Action):
-    """Print the version; look up the commit only when needed."""
+    """Print the version; the commit is looked up only when needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from prd2pr.build_info import get_build_commit
@@ -428,17 +428,17 @@ def run_command(argv: list[str]) -> int:
         )
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # The reader (`head`, a pager) closed the pipe. Without this, Python would report it again at exit.
+            # The reader (`head`, a pager) closed the pipe. Without this, Python would report the error again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return report_error(describe_os_error(error))
-    except Exception:  # noqa: BLE001 - anything that arrives here is a bug
+    except Exception:  # noqa: BLE001 - any other exception is a bug
         return report_bug(argv)
     return status
 
 
 def describe_os_error(error: OSError) -> SetupProblem:
-    """Turn a full disk, a missing permission or a file in the way into an error that is no bug."""
+    """Turn a full disk, a missing permission or a file in the way into an error that is not reported as a bug."""
     return SetupProblem(
         f"system error: {error.strerror or error}",
         where=str(error.filename or ""),
@@ -464,12 +464,12 @@ def report_error(error: Prd2prError) -> int:
 
 
 def report_bug(argv: list[str]) -> int:
-    """Print a report to paste, without values of environment variables or contents of files."""
+    """Print a bug report to paste, without values of environment variables or contents of files."""
     from prd2pr.domain.wording import escape_invisible, neutralize_log_commands
 
     trace = "\n".join(neutralize_log_commands(escape_invisible(line)) for line in traceback.format_exc().split("\n"))
     sys.stderr.write(
-        "\nThis is a bug in prd2pr, not an error of yours. Everything that was committed is kept.\n"
+        "\nThis is a bug in prd2pr, not a mistake on your part. Everything that was committed is kept.\n"
         "Please paste the following into a new issue:\n\n```\n"
         f"prd2pr {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}\n"
         f"command: prd2pr {' '.join(argv[:1])}\n"

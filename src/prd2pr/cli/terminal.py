@@ -1,7 +1,7 @@
 """Progress for a person at a terminal, or plain lines for a log file.
 
 A real terminal gets colour and one moving line. Otherwise (a pipe, CI, NO_COLOR) each event is one complete line,
-flushed at once, without colour or cursor control. `terminal_lines` sanitizes untrusted text.
+flushed immediately, without colour or cursor control. `terminal_lines` sanitizes untrusted text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OFF = ("", "0", "false")
 
 
 def is_interactive(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """Return whether a person watches and wants colour and movement."""
+    """Return whether the stream is a terminal on which the user wants colour and movement."""
     if env.get("NO_COLOR") or env.get("CI", "").lower() not in OFF or env.get("TERM") == "dumb":
         return False
     return stream.isatty()
@@ -41,7 +41,7 @@ def _make_console(stream: TextIO) -> Console:
 
 
 class ActivityLine:
-    """The moving line: the current activity and its duration."""
+    """The moving line, with the current activity and its duration."""
 
     def __init__(self, line: Text, clock: Callable[[], float]) -> None:
         self.line, self.clock, self.started = line, clock, clock()
@@ -57,19 +57,19 @@ class ActivityLine:
 
 
 class Terminal:
-    """Implements `workflow.interfaces.Progress`. A context manager: it restores the cursor."""
+    """Implements `workflow.interfaces.Progress`. As a context manager, it restores the cursor on exit."""
 
     def __init__(
         self, stream: TextIO, env: Mapping[str, str] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.stream, self.clock = stream, clock
         self.encoding = getattr(stream, "encoding", None) or "utf-8"
-        self.reader_gone = False  # the pipe was closed
+        self.reader_gone = False  # True once the pipe was closed
         environment = os.environ if env is None else env
         self.console = _make_console(stream) if is_interactive(stream, environment) else None
         self.live: Live | None = None
-        self.activities: dict[str, ActivityLine] = {}  # by story; "" is the run itself
-        self.lock = threading.Lock()  # for parallel calls
+        self.activities: dict[str, ActivityLine] = {}  # keyed by story; "" is the run itself
+        self.lock = threading.Lock()  # protects against parallel calls
 
     def __enter__(self) -> Terminal:
         return self
@@ -99,7 +99,7 @@ class Terminal:
                 self._print(lines)
 
     def say_from_worker(self, story: str, event: str, facts: Mapping[str, object]) -> None:
-        """Show an event of a worker on a story."""
+        """Show an event that a worker sent about its story."""
         check_event(event, facts)
         name = clean_line(story)
         lines = render_event(event, facts, self.width - len(name) - 2)
@@ -138,7 +138,7 @@ class Terminal:
             self.live.start()
 
     def _print(self, lines: list[Text]) -> None:
-        """Print lines. A closed pipe (`| head`) must not stop the work: progress can be lost."""
+        """Print lines. A closed pipe (`| head`) must not stop the work, so progress may be lost."""
         if self.reader_gone:
             return
         try:
@@ -155,7 +155,10 @@ class Terminal:
             self.reader_gone = True
 
     def _encodable(self, line: Text) -> Text:
-        """Replace characters that the stream cannot encode by question marks, one for one, so that styles still fit."""
+        """Replace characters that the stream cannot encode with question marks.
+
+        Each is replaced by exactly one, so that styles keep their positions.
+        """
         encodable = Text(line.plain.encode(self.encoding, "replace").decode(self.encoding), style=line.style)
         encodable.spans = line.spans
         return encodable

@@ -1,4 +1,4 @@
-"""Render each progress event, verdict and error as styled lines: one function per kind."""
+"""Render each progress event, verdict and error as styled lines, with one function per kind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET, GOOD, BAD, CARE, STRONG = "dim", "green", "red", "yellow", "bold"
 
 
 # Progress events of a run, for the terminal and other listeners: `progress.say("phase", story=…, …)`.
-# An unknown event, and a missing or unknown fact, are errors of the caller.
+# An unknown event, or a missing or unknown fact, is an error of the caller.
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read_fact_number(facts: Facts, name: str) -> float:
 
 
 def pad_cells(text: str, width: int) -> str:
-    """Pad text to a width, measured in terminal cells."""
+    """Pad text to a width measured in terminal cells."""
     return text + " " * (width - cell_len(text))
 
 
@@ -116,7 +116,7 @@ def format_estimate(estimate: Estimate) -> str:
 
 
 def space_apart(parts: Sequence[str], width: int) -> list[str]:
-    """Distribute parts over the width."""
+    """Distribute the parts evenly over the width."""
     used = sum(cell_len(part) for part in parts)
     gap = max(3, min(8, (width - used) // max(1, len(parts) - 1)))
     return [

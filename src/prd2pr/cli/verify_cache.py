@@ -1,7 +1,7 @@
 """Cache of test results for `prd2pr verify`, so that a second run is fast.
 
-The cache belongs to the user and is outside every repository, so that no clone can bring results along. Code in a
-sandbox cannot write there, and verify ignores what was written since it started (`state/cache.py`).
+The cache belongs to the user and is outside every repository, so that a clone cannot contain forged results. Code in a
+sandbox cannot write there, and verify ignores entries written since it started (`state/cache.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import prd2pr.sandbox
 
 
 def find_results_store(env: Mapping[str, str]) -> Path | None:
-    """Return the cache directory; None if there is no place that only this user can write."""
+    """Return the cache directory, or None if there is no directory that only this user can write to."""
     home = env.get("XDG_CACHE_HOME") or (str(Path(env["HOME"]) / ".cache") if env.get("HOME") else "")
     if not Path(home).is_absolute():
         return None
@@ -34,7 +34,7 @@ def is_private(path: Path) -> bool:
 
 
 def make_runner_fingerprint() -> str:
-    """Return a digest of the runners' sources: another version may read other results from the same run."""
+    """Return a digest of the runners' sources, because another version may interpret the same run differently."""
     packages = (prd2pr.languages, prd2pr.sandbox)
     sources = sorted(path for package in packages for path in Path(str(package.__file__)).parent.glob("**/*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""`prd2pr verify --job`: verify a pull request as a check of it.
+"""`prd2pr verify --job`: verify a pull request, as one of its checks.
 
-Needs no secret and writes only its summary, annotations and outputs, so it also runs for forks. The event names the
-commits of the pull request; a checkout of its merge commit with full history holds them all.
+The job needs no secret and writes only its summary, annotations and outputs, so it also runs for forks. The event names
+the commits of the pull request; a checkout of its merge commit with full history contains them all.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from prd2pr.state.git import Git
 from prd2pr.state.layout import STATE
 from prd2pr.verification.commit_check import CommitCheck, format_verify_total
 
-MAX_ANNOTATIONS = 9  # GitHub shows ten errors of a step
+MAX_ANNOTATIONS = 9  # GitHub shows at most ten errors per step
 
 
 @dataclass(frozen=True)
 class VerifyJob:
     job: ActionsJob
-    range: str | None  # None: the default of `prd2pr verify`
+    range: str | None  # None for the default of `prd2pr verify`
     skip_reason: str = ""  # why there is nothing to verify
 
     @property

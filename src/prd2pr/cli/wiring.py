@@ -1,4 +1,4 @@
-"""Build sessions from options: the one place where adapters are chosen."""
+"""Build sessions from options. This is the only place where adapters are chosen."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def make_gate_policy(config: Config) -> GatePolicy:
 
 
 def make_gathering(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> GatherContext:
-    """Build the evidence gathering. `base`: the commit that configuration and stacks are read from."""
+    """Build the context that gathers evidence.
+
+    `base` is the commit from which the configuration and stacks are read.
+    """
     runner = open_runner(git, config, base, cached=cached, many=many)
     return _make_gathering(git, runner, config, find_stacks(git, config, base))
 
@@ -81,9 +84,9 @@ def _make_gathering(git: Git, runner: CachedRunner, config: Config, stacks: tupl
 def make_verify_gatherings(
     git: Git, config: Config, base: str, store: Path | None, workers: int
 ) -> list[GatherContext]:
-    """Build one gathering per worker, or a single one if parallel runs would interfere.
+    """Build one gathering context per worker, or a single one if parallel runs would interfere.
 
-    They trust results that an earlier `verify` left in `store`, but none that are written during this run.
+    They use results that an earlier `verify` left in `store`, but none that are written during this run.
     """
     started, stacks = time.time_ns(), find_stacks(git, config, base)
     runners = [make_runner(git, config, stacks, base, many=True)]
@@ -102,7 +105,7 @@ def make_model_selection(config: Config, model: str | None = None) -> ModelSelec
 def make_model_opener(
     config: Config, selection: ModelSelection, progress: Progress, *, record: str | None = None
 ) -> Callable[[str, bool], RoleModel]:
-    """Return a function that opens the model of a role, at most once per model."""
+    """Return a function that opens a role's model. Each model is opened at most once."""
     lock = threading.Lock()  # two threads must not open the same model twice
 
     @cache
@@ -121,7 +124,7 @@ def make_model_opener(
             )
         if record:
             model = record_model(model, Path(record))
-        # A transcript must contain every reply; replaying one costs nothing.
+        # A transcript must contain every reply, and replaying one costs nothing.
         is_cacheable = not record and not spec.startswith("replay:")
         return RoleModel(model, edits_itself=edits_files, remembers=is_cacheable)
 
@@ -135,7 +138,7 @@ def make_model_opener(
 def open_session(
     options: argparse.Namespace, progress: Progress, prd: Prd | None = None, *, many: bool = False
 ) -> Session:
-    """Open a local session. `many`: more than one phase will be run."""
+    """Open a local session. `many` announces that more than one phase will run."""
     context = open_context(options.repo, None if prd else options.prd, many=many)
     prd = prd or context.prd
     assert prd is not None, "named in the options, or given"
@@ -209,7 +212,7 @@ def make_session(
 
 
 def make_camera(git: Git, config: Config) -> Camera | None:
-    """Return a camera for screenshots, if the project has a page."""
+    """Return a camera for screenshots, or None if the project has no page."""
     if not config.page.command:
         return None
     python = find_python(git.workdir, config.test.python)
@@ -222,7 +225,7 @@ def make_run_id(clock: SystemClock) -> str:
 
 
 def warn_uncommitted(git: Git, progress: Progress, prd: Prd) -> None:
-    """Report uncommitted files: runs start from commits, and neither see nor touch them."""
+    """Report uncommitted files, since runs start from commits and neither see nor change them."""
     dirty = [path for path in git.dirty_paths() if path != prd.path]
     if dirty:
         shown = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")

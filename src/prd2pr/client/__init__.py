@@ -1,6 +1,6 @@
-"""A client for the server's API, blocking and asynchronous. It needs httpx, httpx-sse and pydantic.
+"""Blocking and asynchronous clients for the server's API. They need httpx, httpx-sse and pydantic.
 
-May import `views` and `domain`: only the view model, with which the server answers, and the records it is made of.
+May import only the view model from `views`, which is what the server returns, and its records from `domain`.
 
 with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
     for task in client.tasks(column="BLOCKED"):

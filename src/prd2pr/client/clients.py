@@ -1,4 +1,4 @@
-"""The client and its asynchronous twin: one table of methods, two ways to send."""
+"""The blocking and the asynchronous client, both generated from one table of methods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Asynchronous = TypeVar("Asynchronous")
 
 
 class ApiMethod(Generic[P, Blocking, Asynchronous]):
-    """A method of both clients with the parameters and the documentation of a `make_*_call` function."""
+    """Descriptor that turns a `make_*_call` function into a client method with the same parameters and docstring."""
 
     def __init__(self, make: Callable[P, ApiCall[Any]], sender: str) -> None:
         self.__doc__ = make.__doc__
@@ -108,10 +108,10 @@ class Client(ApiMethods):
         self._http.close()
 
     def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> Iterator[Event]:
-        """Yield events from now on, or after the event with this id, without end.
+        """Yield events from now on, or those after the event with the id `after`, without end.
 
-        A lost connection is resumed: no event is missed or repeated. `patience`: seconds without a connection after
-        which it gives up; None: never.
+        After a lost connection the stream resumes without losing or repeating events. After `patience` seconds without
+        a connection it raises the last error; with None it keeps trying.
         """
         subscription = EventSubscription(self.url, after, patience)
         while True:
@@ -128,7 +128,7 @@ class Client(ApiMethods):
             self._sleep(subscription.compute_wait())
 
     def send(self, call: ApiCall[M]) -> M:
-        """Send a call, with retries."""
+        """Send a call and retry transient failures."""
         tries = protocol.CallTries(call, self.url)
         while True:
             try:
@@ -151,7 +151,7 @@ class Client(ApiMethods):
 
 
 class AsyncClient(ApiMethods):
-    """The same methods as `Client`, asynchronous."""
+    """Asynchronous version of `Client`, with the same methods."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class AsyncClient(ApiMethods):
         await self._http.aclose()
 
     async def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> AsyncIterator[Event]:
-        """Yield events like `Client.events`."""
+        """Yield events in the same way as `Client.events`."""
         subscription = EventSubscription(self.url, after, patience)
         while True:
             try:
@@ -193,7 +193,7 @@ class AsyncClient(ApiMethods):
             await self._sleep(subscription.compute_wait())
 
     async def send(self, call: ApiCall[M]) -> M:
-        """Send a call, with retries."""
+        """Send a call and retry transient failures."""
         tries = protocol.CallTries(call, self.url)
         while True:
             try:

@@ -1,16 +1,16 @@
-"""Errors of the client.
+"""Errors that the clients raise.
 
 ApiError                     the server could not be reached, or refused the request
-├── Unreachable              no answer: connection refused, cut or timed out
-├── NotUnderstood            an answer that is not of this API: a proxy's page, another program
-└── Refused                  an error answer; `problem` holds all of it
+├── Unreachable              no response: connection refused, lost or timed out
+├── NotUnderstood            an unexpected response, for example a proxy's page
+└── Refused                  an error response; `problem` contains the details
     ├── NotSignedIn          401  the token is missing, invalid, expired or revoked
     ├── NotAllowed           403  the token's scope does not cover the request
     ├── NotFound             404  the subject does not exist, or the token may not see it
     ├── Conflict             409  there is nothing to do in the current state
     ├── Invalid              413, 422  the request is invalid
-    ├── TooMany              429  `retry_after` tells when to retry
-    └── ServerTrouble        5xx
+    ├── TooMany              429  too many requests; `retry_after` is the time to wait
+    └── ServerTrouble        5xx  the server failed
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The API's own models: pages, orders, events, health and problems. What it shows of a branch is in `views.models`."""
+"""Models that only the API uses: pages, orders, events, health and problems.
+
+Views of a branch are in `views.models`.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ MAX_WHY_LENGTH = 500
 
 
 class Source(View):
-    """Another server whose projects are shown."""
+    """Another server whose projects this server also shows."""
 
     name: str
     url: str
     stale: bool
-    age_seconds: float | None = Field(description="Since its last answer; null: it never answered.")
+    age_seconds: float | None = Field(description="Seconds since its last answer, or null if it never answered.")
     problem: str = ""
 
 
@@ -35,38 +38,38 @@ class Source(View):
 
 
 class Why(BaseModel):
-    """The optional body of a request that changes something."""
+    """Optional body of a request that changes state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     why: str = Field(default="", max_length=MAX_WHY_LENGTH, description="Recorded with the command.")
 
 
 class Asked(View):
-    """An order. It is carried out on the branch, in the same way as a comment."""
+    """A command given through the API. A run executes it on the branch as if it were a comment."""
 
     id: str
-    command: str = Field(description="As in a comment: /tdd retry loyalty-2.")
+    command: str = Field(description="The command as written in a comment, for example /tdd retry loyalty-2.")
     repo: str
-    subject: str = Field(description="The task's key or the circuit's id.")
-    by: str = Field(description="The name of the token that gave the order.")
+    subject: str = Field(description="The key of the task or the id of the circuit breaker.")
+    by: str = Field(description="Name of the token that placed the order.")
     at: str
     why: str = ""
     state: OrderState = Field(
         default="waiting",
-        description="waiting: no run has it yet; given: a run has it; done: it is on the branch; refused: `answer` has "
-        "the reason, as for a comment; failed: no run could carry it out, `answer` has the reason.",
+        description="waiting: no run has it yet; given: a run has it; done: its result is on the branch; refused: not "
+        "executed; failed: no run could execute it. If it is refused or failed, `answer` has the reason.",
     )
     answer: str = Field(default="", description="Markdown, as on the pull request.")
-    url: str = Field(default="", description="The address of the answer, or of the run that gave none.")
-    settled_at: str = Field(default="", description="When the outcome became known.")
-    repeated: bool = Field(default=False, description="The same order existed already; it is not carried out twice.")
+    url: str = Field(default="", description="URL of the answer, or of the run if it gave no answer.")
+    settled_at: str = Field(default="", description="Time at which the outcome became known.")
+    repeated: bool = Field(default=False, description="The same order already existed and is not executed again.")
 
 
 # --- events, health, problems -----------------------------------------------------------------------------------------
 
 
 class Event(View):
-    id: str = Field(description="To resume from, as Last-Event-ID.")
+    id: str = Field(description="Send it as Last-Event-ID to resume after this event.")
     kind: str = Field(description="One of the five kinds, or `missed` if events were dropped before this one.")
     at: str = ""
     repo: str = ""
@@ -90,13 +93,13 @@ class WrongField(View):
 
 
 class Problem(View):
-    """application/problem+json (RFC 9457), with a remedy."""
+    """Problem details in the format `application/problem+json` (RFC 9457), with a remedy."""
 
     type: str = "about:blank"
     title: str
     status: Annotated[int, Field(ge=400, le=599)]
     detail: str
-    remedy: str = Field(default="", description="What to do about it.")
+    remedy: str = Field(default="", description="How to resolve the problem.")
     errors: tuple[WrongField, ...] = Field(default=(), description="The invalid fields of the request.")
 
 
@@ -105,7 +108,7 @@ T = TypeVar("T")
 
 class Page(View, Generic[T]):
     items: tuple[T, ...]
-    next: str | None = Field(default=None, description="The cursor of the next page; null: this is the last one.")
+    next: str | None = Field(default=None, description="Cursor of the next page, or null on the last page.")
 
 
 class Listed(View, Generic[T]):

@@ -1,6 +1,6 @@
-"""The requests of the API and the meaning of its answers, without I/O; shared by both clients.
+"""Requests and responses of the API, without I/O. Both clients share this module.
 
-A `make_*_call` function defines the parameters and the documentation of a method of both clients.
+Each `make_*_call` function defines the parameters and the docstring of a method of both clients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from prd2pr.retry import RetryPolicy, read_retry_after
 from prd2pr.views.models import CircuitView, RunView, StoryCard, StoryProof, WorkerView
 
 PREFIX = "/api/v1"
-TRANSIENT_STATUSES = frozenset({429, 502, 503})  # worth a retry
+TRANSIENT_STATUSES = frozenset({429, 502, 503})
 CALL_RETRIES = RetryPolicy(tries=4, longest_request=60.0)
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 
@@ -40,7 +40,7 @@ class ApiCall(Generic[A_co]):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether sending it twice is safe: it only reads, or carries an idempotency key."""
+        """Whether the call can safely be sent twice: it only reads, or it has an idempotency key."""
         return self.method == "GET" or "Idempotency-Key" in self.headers
 
     @property
@@ -55,12 +55,12 @@ class ApiCall(Generic[A_co]):
         }
 
     def continue_at(self, cursor: str) -> ApiCall[A_co]:
-        """Return the call for the page at `cursor`."""
+        """Return the same call for the page at `cursor`."""
         return replace(self, query={**self.query, "cursor": cursor})
 
 
 def make_http_options(url: str, token: str, timeout: httpx.Timeout) -> dict[str, Any]:
-    """Return the arguments of httpx's clients. Redirects are not followed: they would get the token."""
+    """Return the arguments for httpx's clients. Redirects are disabled because they would forward the token."""
     headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     return {"base_url": url.rstrip("/"), "headers": headers, "timeout": timeout, "follow_redirects": False}
 
@@ -69,14 +69,14 @@ def make_http_options(url: str, token: str, timeout: httpx.Timeout) -> dict[str,
 
 
 def make_health_call() -> ApiCall[Health]:
-    """Return whether the server can work."""
+    """Return the health of the server."""
     return ApiCall("/health", Health)
 
 
 def make_tasks_call(
     *, repo: str = "", prd: str = "", column: str = "", kind: str = "", text: str = "", page_size: int = 100
 ) -> ApiCall[Page[StoryCard]]:
-    """Yield every matching task; pages are fetched as needed."""
+    """Yield every matching task and fetch further pages as needed."""
     query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
     return ApiCall("/tasks", Page[StoryCard], query)
 
@@ -102,12 +102,12 @@ def make_runs_call(*, repo: str = "", prd: str = "", page_size: int = 100) -> Ap
 
 
 def make_overview_call() -> ApiCall[Projects]:
-    """Return the projects and the other servers they come from."""
+    """Return all projects, and the other servers that some of them come from."""
     return ApiCall("/projects", Projects)
 
 
 def make_retry_call(key: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
-    """Order a retry of a task's phase."""
+    """Order a retry of the current phase of a task."""
     return make_change_call(f"/tasks/{quote_key(key)}/retry", why, idempotency_key)
 
 
@@ -117,12 +117,12 @@ def make_reset_call(circuit: str, *, why: str = "", idempotency_key: str = "") -
 
 
 def make_orders_call(*, repo: str = "", subject: str = "", most: int = 100) -> ApiCall[Listed[Asked]]:
-    """Return orders, newest first, each with its outcome."""
+    """Return the orders and their outcomes, newest first."""
     return ApiCall("/orders", Listed[Asked], {"repo": repo, "subject": subject, "limit": str(most)})
 
 
 def make_order_call(number: str) -> ApiCall[Asked]:
-    """Return one order with its outcome."""
+    """Return one order and its outcome."""
     return ApiCall(f"/orders/{quote_key(number)}", Asked)
 
 
@@ -132,7 +132,10 @@ def make_change_call(path: str, why: str, idempotency_key: str) -> ApiCall[Asked
 
 
 def quote_key(key: str) -> str:
-    """Quote a key except for the slash between owner and repository: proxies refuse or decode an encoded one."""
+    """Percent-encode a key, except for the slash between owner and repository.
+
+    Many proxies reject or decode an encoded slash.
+    """
     return quote(key, safe="/:")
 
 
@@ -147,7 +150,7 @@ def parse_answer(call: ApiCall[M], response: httpx.Response) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise NotUnderstood(f"{response.url} gave an answer that is not of this API: {place}: {first['msg']}") from None
+        raise NotUnderstood(f"{response.url} sent an unexpected response: {place}: {first['msg']}") from None
 
 
 def parse_error_response(response: httpx.Response) -> ApiError:
@@ -158,7 +161,7 @@ def parse_error_response(response: httpx.Response) -> ApiError:
         return make_refusal(Problem.model_validate_json(response.content), wait)
     except ValidationError:
         pass
-    # From a proxy, for example.
+    # for example from a proxy
     title = response.reason_phrase or "no reason given"
     return make_refusal(
         Problem(title=title, status=response.status_code, detail=f"{response.status_code} {title}"), wait
@@ -167,18 +170,18 @@ def parse_error_response(response: httpx.Response) -> ApiError:
 
 def make_unreachable(url: str, error: httpx.HTTPError) -> Unreachable:
     reason = str(error) or type(error).__name__
-    return Unreachable(f"{url} does not answer: {reason}")
+    return Unreachable(f"{url} did not respond: {reason}")
 
 
 class CallTries(Generic[M]):
-    """The tries of one call. It is over once `answer` is set or an error is raised."""
+    """Retries of one call. The call ends when `answer` is set or an error is raised."""
 
     def __init__(self, call: ApiCall[M], url: str) -> None:
         self.answer: M | None = None
         self._call, self._url, self._count = call, url, 0
 
     def handle_response(self, response: httpx.Response) -> float:
-        """Set the answer, or return the seconds to wait before the next try."""
+        """Set the answer, or return the number of seconds to wait before the next try."""
         is_transient = response.status_code in TRANSIENT_STATUSES
         wait = self._compute_wait(read_retry_after(response.headers, time.time())) if is_transient else None
         if wait is None:

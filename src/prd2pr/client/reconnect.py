@@ -1,4 +1,4 @@
-"""Following the event stream across lost connections; shared by both clients."""
+"""Event stream that survives lost connections. Both clients share this module."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prd2pr.client.errors import ApiError, ServerTrouble, TooMany
 from prd2pr.client.models import Event
 from prd2pr.retry import RetryPolicy
 
-READ_TIMEOUT = 60.0  # seconds; the server sends a heartbeat every 15
-FIRST_WAIT = 0.2  # seconds after the server closed the connection
+READ_TIMEOUT = 60.0  # seconds; the server sends a heartbeat every 15 seconds
+FIRST_WAIT = 0.2  # seconds to wait after the server closed the connection
 EVENT_RETRIES = RetryPolicy(
     tries=sys.maxsize, first_wait=2 * FIRST_WAIT, longest_wait=30.0, longest_request=30.0, cuts_long_requests=True
 )
@@ -29,10 +29,10 @@ class EventSubscription:
         self._last_id = after
         self._url = url
         self._policy = EVENT_RETRIES if patience is None else replace(EVENT_RETRIES, deadline=patience)
-        self._since = time.monotonic()  # the time of the last connection
+        self._since = time.monotonic()  # time of the last connection
         self._failures = 0
         self._wait: float | None = None
-        self._close_wait = FIRST_WAIT  # until the server requests another
+        self._close_wait = FIRST_WAIT  # the server can change it with `retry:`
 
     def make_request(self, repo: str) -> dict[str, Any]:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
@@ -42,7 +42,7 @@ class EventSubscription:
         return {"headers": headers, "params": {"repo": repo} if repo else None, "timeout": timeout}
 
     def handle_response(self, response: httpx.Response) -> None:
-        """Raise permanent errors; the body of an error answer has been read."""
+        """Raise permanent errors and count transient ones. The caller must have read the body of an error response."""
         if response.is_success:
             self._since, self._failures, self._wait = time.monotonic(), 0, None
             return
@@ -52,7 +52,7 @@ class EventSubscription:
         self._count_failure(problem, problem.retry_after)
 
     def parse_message(self, message: ServerSentEvent) -> tuple[Event, ...]:
-        """Return the event of a complete message; none if it only tells the position. One cut off never comes here."""
+        """Return the event of a complete message, or nothing if the message only updates the position."""
         self._since = time.monotonic()
         self._last_id = message.id or self._last_id
         self._close_wait = self._close_wait if message.retry is None else message.retry / 1000
@@ -77,7 +77,7 @@ class EventSubscription:
         self._count_failure(protocol.make_unreachable(self._url, error))
 
     def compute_wait(self) -> float:
-        """Return the seconds to wait before the next connection."""
+        """Return the number of seconds to wait before reconnecting."""
         return min(EVENT_RETRIES.longest_wait, self._close_wait) if self._wait is None else self._wait
 
     def _count_failure(self, problem: ApiError, requested: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of open circuit breakers, the same everywhere."""
+"""Descriptions of open circuit breakers, shared by all outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from prd2pr.domain.wording import count, format_time
 
 
 def describe_circuit(circuit: Circuit, at: str) -> str:
-    """Return "`green` is open after 3 failures since 2026-11-17 12:04 UTC: …; it is tried again after 12:09 UTC"."""
+    """Describe the state of a circuit breaker, the reason for it, and when it is tried again.
+
+    For example "`green` is open after 3 failures since 2026-11-17 12:04 UTC: …; it is tried again after 12:09 UTC".
+    """
     return f"{describe_circuit_state(circuit, at)}: {circuit.why}; {describe_circuit_recovery(circuit, at)}"
 
 
@@ -43,6 +46,6 @@ def describe_open_circuits(circuits: Circuits, at: str) -> tuple[str, ...]:
 
 
 def find_circuit_stop(circuits: Circuits, stage: str, worker: str, at: str, command: str) -> NoAction | None:
-    """Return why a stage cannot be tried now; `command` resets the circuit breaker. None: nothing blocks it."""
+    """Return why a stage must wait, or None if no circuit breaker blocks it. `command` resets the breaker."""
     circuit = find_blocking_circuit(circuits, stage, worker, at)
     return NoAction("waiting", describe_circuit(circuit, at), command) if circuit else None

@@ -1,4 +1,4 @@
-"""The repository's own checks: if they fail on three commits in a row, a person has to decide."""
+"""The repository's own CI checks. If they fail on three commits in a row, a person must decide."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FAILED_COMMITS_TO_STOP = 3
-OUR_CHECKS = "prd2pr"  # the app name of our own checks: the App of the token may also be that of CI
+OUR_CHECKS = "prd2pr"  # `app` of our own checks, since CI may use the same GitHub App
 FAILING = frozenset({"failure", "timed_out", "cancelled", "action_required", "startup_failure"})
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check run as GitHub reports it. `app` is its owner; `conclusion` is empty while it runs."""
+    """A check run as reported by GitHub. `app` is its owner, and `conclusion` is empty while it runs."""
 
     name: str
     conclusion: str
@@ -20,15 +20,16 @@ class CheckResult:
 
 
 def list_failing_checks(checks: Sequence[CheckResult], me: str) -> tuple[str, ...]:
-    """Return the names of failed checks of others. Our own checks only repeat the gates' verdicts."""
+    """Return the names of failed checks of other apps. Our own checks only repeat the gates' verdicts."""
     found = (check.name for check in checks if check.app != me and check.conclusion in FAILING)
     return tuple(dict.fromkeys(found))
 
 
 def describe_ci_failure(heads: Sequence[Sequence[CheckResult]], me: str) -> str:
-    """Return why work must stop; empty: it may continue. `heads`: checks of the branch's commits, the newest first.
+    """Return why work must stop after repeated CI failures, or an empty string.
 
-    A commit without checks, or whose checks have not ended, is ignored.
+    `heads` are the checks of the branch's commits, newest first. Commits without checks or with unfinished ones are
+    ignored.
     """
     judged = [checks for checks in heads if has_settled_checks(checks, me)][:FAILED_COMMITS_TO_STOP]
     failed = [list_failing_checks(checks, me) for checks in judged]

@@ -1,28 +1,28 @@
-"""A decision with everything that determines its effect, so that `verify` can derive it again."""
+"""A decision with everything that determines its effect, so that `verify` can derive the effect again."""
 
 from __future__ import annotations
 
 from prd2pr.domain.records import Epic, Record, Story
 
-BOT = "prd2pr"  # who decides without a person: events, and `approval: none`
+BOT = "prd2pr"  # the author of decisions without a person: events, and `approval: none`
 
 
 class Decision(Record):
-    """Stored in the evidence of a note. `verify` derives from it what the note may change, and accepts nothing else."""
+    """A decision, stored in the evidence of a note. `verify` accepts only the changes that follow from it."""
 
-    command: str  # as in the machines' tables: "approve", "tdd abort"; or an event: "stories wait for approval"
+    command: str  # a command of the state machines ("approve", "tdd abort") or an event ("stories wait for approval")
     by: str
     at: str
-    text: str = ""  # from the person: advice, feedback, the reason
-    stories: tuple[str, ...] = ()  # the stories concerned, always named
+    text: str = ""  # advice, feedback or a reason given by the person
+    stories: tuple[str, ...] = ()  # ids of the stories concerned
     number: int | None = None
-    head: str = ""  # an approval: the head of the branch when it was given
-    one_by_one: bool = False  # an approval by `/tdd next`: it does not start a run
-    epics: tuple[Epic, ...] = ()  # added by it
+    head: str = ""  # for an approval: the branch's head when it was given
+    one_by_one: bool = False  # for an approval by `/tdd next`, which does not start a run
+    epics: tuple[Epic, ...] = ()  # epics that the decision adds
     added: tuple[Story, ...] = ()
-    questions: tuple[str, ...] = ()  # of the role, about what it adds
+    questions: tuple[str, ...] = ()  # the role's questions about its additions
     assumptions: tuple[str, ...] = ()
-    circuit: str = ""  # the circuit to reset; empty: all
+    circuit: str = ""  # the circuit to reset; empty for all
 
     @property
     def story(self) -> str:

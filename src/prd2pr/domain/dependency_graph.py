@@ -1,4 +1,4 @@
-"""Dependency graphs: a stable topological order, and detection of cycles. Without recursion: plans can be long."""
+"""Dependency graphs: a stable topological order, and cycle detection. No recursion is used, since plans can be long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 
 def find_cycle(depends_on: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return (a, b, a) if a needs b and b needs a; empty: there is no cycle. Unknown names are ignored."""
+    """Return a cycle such as (a, b, a) if a needs b and b needs a, or an empty tuple. Unknown names are ignored."""
     finished: set[str] = set()
     for start in depends_on:
         if start not in finished:
@@ -40,7 +40,7 @@ def _find_cycle_from(start: str, depends_on: Mapping[str, Sequence[str]], finish
 def sort_by_dependencies(
     depends_on: Mapping[str, Sequence[str]], rank: Mapping[str, tuple[int, ...]]
 ) -> tuple[str, ...]:
-    """Sort dependencies first, then by the lowest rank. The graph must not have a cycle."""
+    """Return the names with dependencies first, then by lowest rank. The graph must not have a cycle."""
     waiting_for = {name: {other for other in others if other in depends_on} for name, others in depends_on.items()}
     needed_by: dict[str, list[str]] = {name: [] for name in depends_on}
     for name, others in waiting_for.items():

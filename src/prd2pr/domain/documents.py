@@ -1,4 +1,4 @@
-"""The living documents, and where they may be written."""
+"""The living docs, and where they may be written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.domain.write_policy import find_path_problem
 
 
 class LivingDocument(NamedTuple):
-    name: str  # of the file, without its suffix, and of its section markers
+    name: str  # the file's name without suffix, also used in section markers
     title: str
     about: str
 
@@ -40,14 +40,14 @@ DOCUMENTS: tuple[LivingDocument, ...] = (
     LivingDocument("TRACE", "Trace", "From each requirement to the tests that prove it."),
 )
 
-# If two branches have both written the documents, git keeps the lines of both; the next rendering corrects them.
+# If two branches both wrote the documents, git keeps the lines of both; the next rendering corrects them.
 MERGE_ATTRIBUTES_FILE = ".gitattributes"
 MERGE_ATTRIBUTES_TEXT = (
     "# After a merge, `prd2pr docs --write` or the next finished story writes these documents anew.\n"
     + "".join(f"{document.file} merge=union\n" for document in DOCUMENTS)
 ).encode()
 
-# Documents are for people. A file that tests, tools or CI use is never a document, whatever its name.
+# Documents are for people: a file that tests, tools or CI use is never one, regardless of its name.
 _OPEN_KINDS = frozenset({PathKind.DOCS, PathKind.SOURCE, PathKind.OTHER})
 PLAIN_FILE = "100644"
 
@@ -58,13 +58,16 @@ def get_document_path(directory: str, document: LivingDocument) -> str:
 
 
 def get_attributes_path(directory: str) -> str:
-    """Return the path of the `.gitattributes` for the documents; empty at the root, where it would affect all files."""
+    """Return the path of the documents' `.gitattributes`.
+
+    It is empty for documents at the repository's root, where the file would affect all other files.
+    """
     root = _normalize_directory(directory)
     return f"{root}/{MERGE_ATTRIBUTES_FILE}" if root else ""
 
 
 def is_document(path: str) -> bool:
-    """Whether a path of `list_living_paths` is a document, not the `.gitattributes`."""
+    """Return whether a path of `list_living_paths` is a document and not the `.gitattributes`."""
     return not path.endswith(MERGE_ATTRIBUTES_FILE)
 
 
@@ -74,7 +77,7 @@ def _normalize_directory(directory: str) -> str:
 
 
 def list_living_paths(directory: str, rules: PathRules = CONVENTIONS) -> tuple[str, ...]:
-    """Return the paths at which living docs may be written; none that tests, run settings or CI read."""
+    """Return the paths at which living docs may be written, without those that tests, run settings or CI use."""
     paths = (get_document_path(directory, document) for document in DOCUMENTS)
     found = tuple(path for path in paths if not find_path_problem(path) and classify_path(path, rules) in _OPEN_KINDS)
     merging = get_attributes_path(directory)
@@ -82,7 +85,7 @@ def list_living_paths(directory: str, rules: PathRules = CONVENTIONS) -> tuple[s
 
 
 def is_plain_file_change(change: Change) -> bool:
-    """Whether the change adds or modifies a plain document; the `.gitattributes` may only be added."""
+    """Return whether the change adds or modifies a plain document. The `.gitattributes` may only be added."""
     plain = change.new_mode == PLAIN_FILE and change.old_mode in {"", PLAIN_FILE}
     if change.path.endswith(f"/{MERGE_ATTRIBUTES_FILE}"):
         return plain and change.status == "added"

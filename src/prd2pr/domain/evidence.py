@@ -1,7 +1,7 @@
-"""Evidence: the bot's own observations as plain data, and the verdict of a gate. Gates read evidence and nothing else.
+"""Evidence: the bot's own observations as plain data, and the verdict of a gate. Gates read nothing but evidence.
 
-It is gathered (checkouts, test runs, diffs) in `verification/gather/` and judged in `verification/gates/`. It is saved
-with the commit that it proves and can be judged again at any time.
+Evidence is gathered (checkouts, test runs, diffs) in `verification/gather/` and judged in `verification/gates/`. It is
+saved with the commit that it proves, and can be judged again at any time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FailureKind(StrEnum):
     NOT_IMPLEMENTED = "not_implemented"  # NotImplementedError raised by the subject
     SYNTAX = "syntax"
     FIXTURE = "fixture"  # set-up or tear-down failed, or a fixture does not exist
-    IMPORT = "import"  # an import failed, but not for a missing name of the project
+    IMPORT = "import"  # an import failed, but not because a name of the project is missing
     EXIT = "exit"  # SystemExit, KeyboardInterrupt, pytest.exit
     TIMEOUT = "timeout"
     COLLECTION = "collection"
@@ -39,16 +39,16 @@ class FailureKind(StrEnum):
 class Failure(Record):
     kind: FailureKind
     stage: Literal["collect", "setup", "call", "teardown"]
-    exception: str = ""  # type name: AssertionError, ImportError …
-    message: str = ""  # trimmed, without paths of this machine
+    exception: str = ""  # type name, such as AssertionError
+    message: str = ""  # shortened, without local paths
     path: str = ""  # where it was raised, relative to the checkout
     line: int = 0
-    span: tuple[int, ...] = ()  # of an EXCEPTION, the expression there: line, column, last line and its column
-    missing: str = ""  # for MISSING_SYMBOL, dotted: shop.points.earn, or shop.points for a module
+    span: tuple[int, ...] = ()  # for EXCEPTION, the failing expression: line, column, end line and end column
+    missing: str = ""  # for MISSING_SYMBOL, the dotted name: shop.points.earn, or shop.points for a module
 
     @property
     def signature(self) -> str:
-        """Return the parts that must be equal in a second run."""
+        """The parts of a failure that must be the same in a second run."""
         return f"{self.stage}:{self.kind}:{self.exception}:{self.missing}"
 
 
@@ -61,20 +61,20 @@ class TestResult(Record):
 
 
 class RunReport(Record):
-    """The observations of one clean run. Canaries are checked and removed before."""
+    """The observations of one clean run. Canaries have already been checked and removed."""
 
     code_tree: str
     command: tuple[str, ...]
-    tools: dict[str, str]  # python, pytest, plugins enabled
+    tools: dict[str, str]  # versions of Python, pytest and its plugins
     order: Literal["normal", "reversed"] = "normal"
     hash_seed: int = 0
     results: tuple[TestResult, ...] = ()
     collect_errors: tuple[Failure, ...] = ()
-    exit_status: int | None = None  # None: killed
+    exit_status: int | None = None  # None if the process was killed
     seconds: float = 0
     sandbox: str = "none"
-    problems: tuple[str, ...] = ()  # why the run is not honest; empty: it is
-    canary_dirs: tuple[str, ...] = ()  # directories of the canaries, relative to the checkout; "." is its root
+    problems: tuple[str, ...] = ()  # why the run is not honest; empty if it is
+    canary_dirs: tuple[str, ...] = ()  # directories with canaries, relative to the checkout
 
     @property
     def honest(self) -> bool:
@@ -85,7 +85,7 @@ class RunReport(Record):
 
 
 class RunSummary(Record):
-    """A run as it is saved: all story tests, the other tests that did not pass, and a digest of all ids."""
+    """The saved form of a run: all story tests, the other tests that did not pass, and a digest of all ids."""
 
     collected: int
     passed: int
@@ -108,9 +108,9 @@ class RunSummary(Record):
 
 
 class PathKind(StrEnum):
-    TEST = "test"  # test modules, conftest, fixtures, golden files: everything under a test root
+    TEST = "test"  # everything under a test root: test modules, conftest, fixtures, golden files
     SOURCE = "source"
-    TEST_CONFIG = "test_config"  # pyproject.toml, pytest.ini, tox.ini, setup.cfg, noxfile.py …: how tests are run
+    TEST_CONFIG = "test_config"  # files that configure test runs: pyproject.toml, pytest.ini, tox.ini …
     MANIFEST = "manifest"  # dependency manifests and lock files
     CI = "ci"  # .github/, Makefile, .gitlab-ci.yml …
     DOCS = "docs"
@@ -126,7 +126,7 @@ class Change(Record):
     old_blob: str = ""
     new_blob: str = ""
     old_mode: str = ""
-    new_mode: str = ""  # 120000 symlink, 160000 submodule
+    new_mode: str = ""  # 120000 for a symlink, 160000 for a submodule
 
 
 class LockedFile(Record):
@@ -135,51 +135,51 @@ class LockedFile(Record):
     path: str
     expected: str
     actual: str
-    detail: str = ""  # for people: line 14 `== 90` became `>= 0`
+    detail: str = ""  # for people, as in: line 14 `== 90` became `>= 0`
 
 
 class Fact(Record):
-    """An observation in the AST of a file, with the code of the finding that it will become."""
+    """An observation in the AST of a file, with the code of the finding that it leads to."""
 
-    code: str  # RED301 …
+    code: str  # such as RED301
     path: str
     line: int = 0
-    test: str = ""  # node id without parameters, if it concerns one test
+    test: str = ""  # node id without parameters, if the fact is about one test
     message: str = ""
 
 
 class Comparison(Record):
-    """The differences between base run and head run."""
+    """The differences between the base run and the head run."""
 
     collected_before: int = 0
     collected_after: int = 0
-    regressed: tuple[str, ...] = ()  # passed at base, ran at head and did not pass
-    vanished: tuple[str, ...] = ()  # passed at base, not collected or skipped at head
-    appeared: tuple[str, ...] = ()  # collected at head only
-    unsteady: tuple[str, ...] = ()  # flaky: passed at base and failed at head, and the other way round when repeated
+    regressed: tuple[str, ...] = ()  # tests that passed at base but not at head
+    vanished: tuple[str, ...] = ()  # tests that passed at base and were not collected or skipped at head
+    appeared: tuple[str, ...] = ()  # tests collected only at head
+    unsteady: tuple[str, ...] = ()  # flaky tests: when repeated, they passed at head and failed at base
 
 
 class Coverage(Record):
-    """Which new tests name which criterion of the story."""
+    """The new tests that name a criterion of the story."""
 
     criterion: str
     tests: tuple[str, ...] = ()
 
 
 class Signature(Record):
-    name: str  # dotted, public
-    text: str  # (a, b=1, *, c)
+    name: str  # dotted name of a public function or class
+    text: str  # as in (a, b=1, *, c)
     path: str = ""
 
 
 class HiddenExamplesEvidence(Record):
-    """Examples that the programmer does not see. Everything about them in RED is stored here only."""
+    """Examples that the programmer does not see. RED's observations about them are stored only here."""
 
-    files: tuple[HiddenExampleFile, ...] = ()  # none: requested, but none were given
+    files: tuple[HiddenExampleFile, ...] = ()  # empty if examples were requested but none were given
     tests: tuple[str, ...] = ()
     criteria: tuple[Coverage, ...] = ()
     results: tuple[TestResult, ...] = ()
-    repeated: tuple[TestResult, ...] = ()  # RED: of the second run
+    repeated: tuple[TestResult, ...] = ()  # RED: results of the second run
     collect_errors: tuple[Failure, ...] = ()
     declared: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()
@@ -192,56 +192,56 @@ class HiddenExamplesEvidence(Record):
 
 
 class StackFacts(Record):
-    """A language other than Python: how it was checked, and which layers are not checked yet."""
+    """How a language other than Python was checked, and which layers are not checked yet."""
 
     language: str
     runner: str
     root: str = "."
-    not_checked: tuple[str, ...] = ()  # layers, by their names in `languages.capabilities`
+    not_checked: tuple[str, ...] = ()  # layers, named as in `languages.capabilities`
 
 
 class OtherSuite(Record):
-    """The tests of another stack of the repository, before the story and now."""
+    """The tests of another stack of the repository, before and after the story."""
 
     stack: str
-    not_run: str = ""  # why they could not be run on this machine; then all other fields are empty
+    not_run: str = ""  # why they could not run on this machine; if set, all other fields are empty
     comparison: Comparison = Comparison()
     base_run: RunSummary | None = None
     head_run: RunSummary | None = None
 
 
 class PageScreenshot(Record):
-    path: str  # of the page: /checkout
+    path: str  # the page's path, such as /checkout
     file: str
     digest: str  # sha256 of the file
 
 
 class Evidence(Document):
-    """tdd/evidence/<story>/<n>-<phase>.json"""
+    """The evidence of one step, stored as `tdd/evidence/<story>/<n>-<phase>.json`."""
 
     phase: Phase
     prd: str = ""
     story: str = ""
-    kind: str = ""  # of the story, from the plan; empty: no story is known
+    kind: str = ""  # the story's kind according to the plan; empty if no story is known
     step: int = 0
-    made_by: str = ""  # the version of prd2pr that gathered it
-    base_tree: str = ""  # code trees: commit trees without .orch-state/
+    made_by: str = ""  # the version of prd2pr that gathered the evidence
+    base_tree: str = ""  # a code tree: the commit's tree without .orch-state/
     head_tree: str = ""
     changes: tuple[Change, ...] = ()
     locked: tuple[LockedFile, ...] = ()
-    declared: tuple[str, ...] = ()  # test functions that changed test files declare, as node ids without parameters
-    uncollected: tuple[str, ...] = ()  # of these, the ones that the head run did not collect
+    declared: tuple[str, ...] = ()  # test functions in changed test files, as node ids without parameters
+    uncollected: tuple[str, ...] = ()  # those that the head run did not collect
     story_tests: tuple[str, ...] = ()  # node ids that this gate judges
     facts: tuple[Fact, ...] = ()
-    planned: tuple[PlannedSymbol, ...] | None = None  # None: no design is known (a person's commits)
-    coverage: tuple[Coverage, ...] | None = None  # None: no criteria are known
-    project_modules: tuple[str, ...] = ()  # importable top-level names of the project at head: shop
-    project_names: tuple[str, ...] = ()  # its modules, and the public names of those that a missing symbol points into
-    flat_layout: bool = False  # modules are at the root, or there is no source yet: a new one may have any name
-    called: tuple[str, ...] | None = None  # dotted names that the story's tests call; None: not checked
+    planned: tuple[PlannedSymbol, ...] | None = None  # None if no design is known (a person's commits)
+    coverage: tuple[Coverage, ...] | None = None  # None if no criteria are known
+    project_modules: tuple[str, ...] = ()  # importable top-level names of the project at head, such as shop
+    project_names: tuple[str, ...] = ()  # modules, with the public names of those that lack a symbol
+    flat_layout: bool = False  # modules are at the root or there is no source yet, so a new one may have any name
+    called: tuple[str, ...] | None = None  # dotted names that the story's tests call; None if not checked
     subject_lines: dict[str, tuple[int, ...]] = Field(
         default_factory=dict
-    )  # test file -> lines that work on the subject
+    )  # by test file: the lines that use the subject
     comparison: Comparison | None = None
     base_run: RunSummary | None = None
     head_run: RunSummary | None = None
@@ -249,19 +249,19 @@ class Evidence(Document):
     signatures_before: tuple[Signature, ...] = ()
     signatures_after: tuple[Signature, ...] = ()
     improvement: dict[str, Any] = Field(default_factory=dict)  # REFACTOR: measures before and after
-    note: str = ""  # "nothing worth changing", "pre_implemented", "kind docs: no tests asked for"
+    note: str = ""  # such as "nothing worth changing" or "kind docs: no tests asked for"
     decision: Decision | None = None  # NOTE: what was decided, and by whom
-    pre_implemented: bool = False  # GREEN without RED: the tests are new and the code existed before
-    bite: MutationResult | None = None  # mutation testing of the story's tests; None: not checked
-    bite_before: MutationResult | None = None  # REFACTOR: the same for the code before
-    parity: DifferentialResult | None = None  # REFACTOR: old code compared with new; None: not checked
+    pre_implemented: bool = False  # GREEN without RED, since the code existed before the new tests
+    bite: MutationResult | None = None  # mutation testing of the story's tests; None if not done
+    bite_before: MutationResult | None = None  # REFACTOR: mutation testing of the code before
+    parity: DifferentialResult | None = None  # REFACTOR: old code compared with new; None if not done
     removal: Removal | None = None  # REFACTOR: removed dead code and its tests
-    living_docs: dict[str, str] = Field(default_factory=dict)  # INTEGRATED: path -> blob, as they are rendered
-    docs_made_by: str = ""  # another version of prd2pr that wrote them: this one cannot render them identically
-    held_out: HiddenExamplesEvidence | None = None  # RED and GREEN; None: not checked
-    pages: tuple[PageScreenshot, ...] = ()  # INTEGRATED: screenshots in the same commit; shown, not judged
-    stack: StackFacts | None = None  # None: Python
-    beside: tuple[OtherSuite, ...] = ()  # INTEGRATED: the suites of the other stacks
+    living_docs: dict[str, str] = Field(default_factory=dict)  # INTEGRATED: blob by path, as rendered
+    docs_made_by: str = ""  # the version that wrote the docs, if this one cannot render them identically
+    held_out: HiddenExamplesEvidence | None = None  # RED and GREEN; None if not checked
+    pages: tuple[PageScreenshot, ...] = ()  # INTEGRATED: screenshots in the same commit, which no gate judges
+    stack: StackFacts | None = None  # None for Python
+    beside: tuple[OtherSuite, ...] = ()  # INTEGRATED: suites of the other stacks
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Verdict(Record):
 
 
 class Proof(Document):
-    """The content of an evidence file: the evidence and the verdict on it."""
+    """The content of an evidence file: the evidence and its verdict."""
 
     evidence: Evidence
     verdict: Verdict

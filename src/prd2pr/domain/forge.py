@@ -9,7 +9,7 @@ PermissionLevel = Literal["none", "read", "triage", "write", "maintain", "admin"
 LEVELS: tuple[PermissionLevel, ...] = get_args(PermissionLevel)  # in ascending order
 Conclusion = Literal["success", "failure", "neutral", "action_required"]
 Reaction = Literal["eyes", "rocket", "+1", "-1", "confused"]
-END_REACTIONS: tuple[Reaction, ...] = ("confused", "rocket")  # set when a command is finished
+END_REACTIONS: tuple[Reaction, ...] = ("confused", "rocket")  # added when a command is finished
 
 
 def has_level(level: PermissionLevel, needed: PermissionLevel) -> bool:
@@ -23,19 +23,19 @@ class Actor:
     bot: bool = False
 
 
-BotIdentities = tuple[Actor, ...]  # the bot's current account first, then accounts that it may have used before
+BotIdentities = tuple[Actor, ...]  # the bot's current account, then accounts that it may have used before
 
 
 @dataclass(frozen=True)
 class Comment:
     id: int
-    number: int  # of its issue or pull request
+    number: int  # the number of its issue or pull request
     author: Actor
     body: str
     created_at: str = ""
     edited: bool = False
     url: str = ""
-    reactions: frozenset[str] = frozenset()  # by any account, of the kinds that show the result of a command
+    reactions: frozenset[str] = frozenset()  # by any account, limited to those that show a command's result
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class Issue:
     open: bool = True
     labels: tuple[str, ...] = ()
     url: str = ""
-    id: int = 0  # sub-issues are identified by this, not by their number
+    id: int = 0  # identifies sub-issues, which the number does not
     is_pull: bool = False
     closed_by: Actor | None = None
 
 
 @dataclass(frozen=True)
 class LabelEvent:
-    """Who added a label, and when."""
+    """The addition of a label: by whom and when."""
 
     by: Actor
     at: str
-    again: bool = False  # it was there before and had been removed
+    again: bool = False  # the label had been there before and was removed
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Pull:
     number: int
     title: str
     body: str
-    head: str  # branch
+    head: str  # the branch's name
     head_sha: str
     base: str
     author: Actor
@@ -77,7 +77,7 @@ class Pull:
     labels: tuple[str, ...] = ()
     url: str = ""
     node_id: str = ""
-    merge_sha: str = ""  # the commit that merged it into the base branch; empty before
+    merge_sha: str = ""  # the commit that merged it; empty if it is not merged
 
 
 @dataclass(frozen=True)
@@ -110,5 +110,5 @@ class Label:
 
 
 def is_same_text(one: str, other: str) -> bool:
-    """Compare two texts, ignoring line endings and surrounding space, which the forge may change."""
+    """Compare two texts, ignoring line endings and surrounding whitespace, which the forge may change."""
     return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

@@ -1,7 +1,7 @@
-"""The records of the memory. Each is one file, written once and never edited, so that branches merge without conflict.
+"""The memory records. Each is one file that is written once and never edited, so that branches merge without conflicts.
 
-Only what cannot be derived is stored here: pipelines are read from backlog and cycles, calls of roles from the logs,
-sessions from the records of runs, files and symbols from the code.
+Only data that cannot be derived is stored here: pipelines are read from backlog and cycles, role calls from the logs,
+sessions from the run records, and files and symbols from the code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prd2pr.domain.records import Document, Record
 
 
 class Memory(Document):
-    """`id` is the file's name; `at` is the time of the record. `story` is empty if it concerns a whole PRD."""
+    """A memory record. `id` is the file's name, and `story` is empty if the record is about a whole PRD."""
 
     kind: ClassVar[str]
     id: str
@@ -35,7 +35,7 @@ class FailureRecord(Memory):
     codes: tuple[str, ...] = ()
 
 
-MAX_MEASURE = 10**9  # for minutes, sessions, lines: no story has more, and sums and quotients stay finite
+MAX_MEASURE = 10**9  # limit for minutes, sessions and lines, which keeps sums and quotients finite
 
 
 class EstimateRecord(Memory):
@@ -63,12 +63,12 @@ class Lesson(Memory):
     surprises: tuple[str, ...] = ()
     would_change: tuple[str, ...] = ()
     new_patterns: tuple[str, ...] = ()  # ids of `Pattern`
-    variance: float | None = None  # actual minutes ÷ estimated
+    variance: float | None = None  # actual minutes ÷ estimated minutes
     spike_accuracy: float | None = Field(default=None, ge=0, le=100)
 
 
 class SpikeRecord(Memory):
-    """One question and its answer by a throw-away experiment that is never merged."""
+    """A question, and its answer found by a throw-away experiment that is never merged."""
 
     kind: ClassVar[str] = "spikes"
     feature: str
@@ -82,7 +82,7 @@ class SpikeRecord(Memory):
 
 
 class LibraryNote(Memory):
-    """Documentation about a library, and when it expires."""
+    """Documentation of a library, and when it expires."""
 
     kind: ClassVar[str] = "docs_cache"
     library: str
@@ -101,7 +101,7 @@ class FileMeasure(Record):
 
 
 class ComplexitySnapshot(Memory):
-    """Measures of the source files that a story changed, at its integration."""
+    """Measures of the source files that a story changed, taken at its integration."""
 
     kind: ClassVar[str] = "complexity_snapshots"
     files: tuple[FileMeasure, ...] = ()

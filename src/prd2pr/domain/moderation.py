@@ -1,7 +1,7 @@
-"""The moderator: rules without a model that stop work which repeats itself or exceeds its plan. A person then decides.
+"""The moderator: rules without a model that stop work which repeats itself or exceeds its plan, until a person decides.
 
-Attempts at a phase are limited elsewhere, and so are failures (`domain/breakers/`). This module finds steps of a story
-that repeat. Any decision or commit of a person about the story answers the alarm.
+Attempts at a phase and failures (`domain/breakers/`) are limited elsewhere; this module finds repeated steps of a
+story. Any decision or commit by a person about the story answers the alarm.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Weight = Literal["critical", "warning"]
 
 REPEATS_TO_ALARM = 3
 ACTIONS_CONSIDERED = 10
-SCOPE_CREEP_FACTOR = 1.5  # times the steps that a story is planned with
-MAX_WARNINGS = 10  # in the verdicts of one story
+SCOPE_CREEP_FACTOR = 1.5  # relative to the number of planned steps
+MAX_WARNINGS = 10  # warnings in the verdicts of one story
 WARNING_ALARMS_TO_STOP = 5
 
 BLOCKED = "blocked"
-# A refactoring may be repeated.
+# REFACTOR is not listed, since a refactoring may be repeated.
 UNREPEATED_PHASES = frozenset({Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.INTEGRATED})
 PHASES = UNREPEATED_PHASES | {Phase.REFACTOR}
 
@@ -33,11 +33,11 @@ PHASES = UNREPEATED_PHASES | {Phase.REFACTOR}
 class Alarm:
     story: str
     weight: Weight
-    text: str  # the observation, with its numbers
+    text: str  # the observation with its numbers
 
 
 INACTIVE_STATUSES = frozenset((*SETTLED, "backlog", "sprint"))
-WarningCounter = Callable[[Story, Cycle], int]  # in the verdicts that let the story through
+WarningCounter = Callable[[Story, Cycle], int]  # counts warnings in the story's accepted verdicts
 
 
 def count_no_warnings(_: Story, __: Cycle) -> int:
@@ -47,7 +47,7 @@ def count_no_warnings(_: Story, __: Cycle) -> int:
 def find_alarms(
     stories: Iterable[Story], cycle_of: Callable[[str], Cycle | None], warnings: WarningCounter = count_no_warnings
 ) -> tuple[Alarm, ...]:
-    """Return the alarms of stories in progress that no person has answered."""
+    """Return the alarms of active stories that no person has answered."""
     found: list[Alarm] = []
     for story in stories:
         cycle = cycle_of(story.id) if story.status not in INACTIVE_STATUSES else None
@@ -68,7 +68,7 @@ def find_story_alarms(story: Story, cycle: Cycle, warnings: int) -> Iterable[Ala
 
 
 def find_repeated_action(steps: tuple[Step, ...]) -> str:
-    """Describe an action that occurs three times among the last ten; empty: there is none."""
+    """Describe an action that occurs three times in the last ten, or return an empty string."""
     last = [action for step in steps if (action := describe_action(step))][-ACTIONS_CONSIDERED:]
     for action, times in Counter(last).most_common(1):
         if times >= REPEATS_TO_ALARM:
@@ -77,7 +77,7 @@ def find_repeated_action(steps: tuple[Step, ...]) -> str:
 
 
 def describe_action(step: Step) -> str:
-    """Return what prd2pr did in a step; empty for a step of a person."""
+    """Return what prd2pr did in a step, or an empty string for a person's step."""
     if step.phase in UNREPEATED_PHASES:
         return f"{step.phase.value} was done"
     if step.phase is not Phase.NOTE or not is_automatic_note(step):
@@ -90,14 +90,13 @@ def is_automatic_note(step: Step) -> bool:
 
 
 def is_answered(cycle: Cycle) -> bool:
-    """Whether the last step of the story is a person's decision or work."""
+    """Return whether the story's last step is a person's decision or work."""
     last = cycle.steps[-1]
     return last.phase is Phase.NOTE and not is_automatic_note(last)
 
 
 def count_planned_steps(story: Story) -> int:
-    """Return 5 for design, tests, code, refactoring and integration; an untested story has neither tests nor
-    refactoring."""
+    """Return the number of planned steps: 5 for a tested story, 3 for one without tests and refactoring."""
     return 3 if story.kind in UNTESTED_KINDS else 5
 
 

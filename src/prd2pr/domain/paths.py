@@ -1,4 +1,4 @@
-"""Classification of paths; the scope rules of the gates depend on it.
+"""Classify paths. The scope rules of the gates depend on it.
 
 Only names count, not content. Files that configure a test run are recognised first, because a `conftest.py` or a
 `pytest.py` takes effect in any directory.
@@ -34,10 +34,10 @@ _TEST_NAMES = (
     "*.spec.[jt]sx",
     "*.spec.[cm][jt]s",
 )
-# Under a test root these hold sample files, and a `pyproject.toml` there is data for a test.
+# Under a test root these contain sample files, so a `pyproject.toml` in them is test data.
 _DATA_DIRECTORIES = frozenset({"data", "fixtures", "golden", "goldens", "resources", "samples", "snapshots"})
 
-# Directories with expected results of tests. Those of the second set count only at the root, because frameworks load
+# Directories with expected test results. Those of the second set count only at the root, because frameworks load
 # data from directories of these names inside a package.
 _SAMPLE_DIRECTORIES = frozenset({"golden", "goldens", "testdata"})
 _OUTER_SAMPLE_DIRECTORIES = frozenset({"fixtures", "snapshots"})
@@ -74,7 +74,7 @@ _RUN_SETTINGS = frozenset(
         "junit-platform.properties",
     }
 )
-# The configuration of a JavaScript runner is a program; that of a compiler decides which tests are built.
+# A JavaScript runner's configuration is a program; a compiler's configuration decides which tests are built.
 _RUN_PROGRAMS = (
     "vitest.config.*",
     "vitest.workspace.*",
@@ -149,7 +149,7 @@ _CI_NAMES = (
 SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
 _SCRIPT_ENDINGS = frozenset({"", ".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"})
 _CHECK_WORDS = frozenset({"test", "tests", "runtests", "ci", "check", "checks", "lint", "verify", "coverage"})
-# A Python program may check or verify something as its purpose; these words refer to the project's own tests.
+# For Python scripts, which may check or verify something other than the project: only words for running tests.
 _TEST_RUN_WORDS = frozenset({"test", "tests", "runtests", "ci"})
 _DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
 
@@ -186,7 +186,10 @@ _PROTECTED_FILES = (".github/copilot-instructions.md",)
 
 @dataclass(frozen=True)
 class PathRules:
-    """Roots (`src`, `lib/shop/`) or globs (`**/specs/*.py`) from the configuration; empty: by convention."""
+    """Roots (`src`, `lib/shop/`) or globs (`**/specs/*.py`) from the configuration.
+
+    Empty fields use the conventions.
+    """
 
     source: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
@@ -196,7 +199,7 @@ class PathRules:
 CONVENTIONS = PathRules()
 
 
-@lru_cache(maxsize=1 << 15)  # every phase classifies every file of the tree
+@lru_cache(maxsize=1 << 15)  # cached, since every phase classifies every file
 def classify_path(path: str, rules: PathRules = CONVENTIONS) -> PathKind:
     parts = PurePosixPath(path.lower()).parts
     if not parts:
@@ -215,7 +218,10 @@ def classify_path(path: str, rules: PathRules = CONVENTIONS) -> PathKind:
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a path matches one of the patterns. One without wildcards matches itself and everything below it."""
+    """Return whether a path matches one of the patterns.
+
+    A pattern without wildcards matches the path itself and everything below it.
+    """
     return any(_matches(path, pattern) for pattern in patterns)
 
 
@@ -224,7 +230,7 @@ def _matches(path: str, pattern: str) -> bool:
     if not any(sign in pattern for sign in "*?["):
         root = pattern.rstrip("/")
         return root in {"", "."} or path == root or path.startswith(f"{root}/")
-    # fnmatch's `*` crosses slashes, so `**/` needs to match nothing as well. `packages/*/src` names directories.
+    # In fnmatch `*` also matches slashes; `**/` must match an empty string too. `packages/*/src` names directories.
     forms = (pattern, pattern.replace("**/", ""), f"{pattern.rstrip('/')}/*")
     return any(fnmatchcase(path, form) for form in forms)
 
@@ -252,13 +258,13 @@ def _is_run_config(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
         return not (in_tests and any(part in _DATA_DIRECTORIES for part in parts[:-1]))
     if parts[-2:] in {(".cargo", "config.toml"), (".cargo", "config")}:
         return True
-    if parts[-1] == "build.rs":  # Cargo runs it before anything is built, unless it is a module among others
+    if parts[-1] == "build.rs":  # Cargo runs it before the build, unless it is an ordinary module
         return "src" not in parts[:-1]
     return parts[-1] == "conftest.py" and not in_tests
 
 
 def _shadows_the_runner(parts: tuple[str, ...]) -> bool:
-    """Match `pytest.py` anywhere (a test's own directory is on the path too), or a package where imports start."""
+    """Match `pytest.py` in any directory, since a test's own directory is on the path, or a top-level package."""
     if parts[-1].endswith((".py", ".pyc", ".so")) and parts[-1].split(".")[0] in _SHADOWED_MODULES:
         return True
     importable = parts[1:] if parts[0] in {"src", "lib"} else parts
@@ -278,7 +284,7 @@ def _is_test(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
 
 
 def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
-    """Whether a file holds expected results. Code in such a directory may be imported by anything, so it is source."""
+    """Return whether a file contains expected results. Code is never a sample, since other code may import it."""
     if parts[-1].endswith(_CODE_ENDINGS) or matches_any(path, rules.source):
         return False
     outer = len(parts) > 1 and parts[0] in _OUTER_SAMPLE_DIRECTORIES
@@ -286,7 +292,7 @@ def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
 
 
 def _is_check_script(parts: tuple[str, ...]) -> bool:
-    """Whether a file is a script that runs the tests, such as `scripts/run-tests.sh` or `bin/ci`."""
+    """Return whether a file is a script that runs the tests, such as `scripts/run-tests.sh` or `bin/ci`."""
     name = PurePosixPath(parts[-1])
     words = set(name.stem.replace("-", "_").split("_"))
     if name.suffix == ".py":
@@ -314,9 +320,9 @@ def _classify_source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules
 
 
 def get_story_test_root(path: str, story: str) -> str:
-    """Return the story's test directory that contains the path, below any root; empty: the path is not in one.
+    """Return the story's test directory that contains the path, below any root, or an empty string.
 
-    For a language without such directories, return the path up to the prefix of the file's name.
+    For a language without such directories, return the path up to the end of the file name's prefix.
     """
     home = f"{TDD_ROOT}/{story}/"
     at = f"/{path}".find(f"/{home}")
@@ -324,9 +330,9 @@ def get_story_test_root(path: str, story: str) -> str:
 
 
 def _get_named_test_root(path: str, story: str) -> str:
-    """Return the path up to the story's prefix, as in `points/tdd_loyalty_2_spend_test.go`.
+    """Return the path up to the end of the story's prefix, as in `points/tdd_loyalty_2_spend_test.go`.
 
-    In Go, Java and Rust the file's name says which story a test belongs to: the directory of a test is given.
+    In Go, Java and Rust a test's directory is fixed, so the file's name says to which story it belongs.
     """
     name = path.rpartition("/")[2]
     start = f"tdd_{story.replace('-', '_')}_"
@@ -337,7 +343,7 @@ def _get_named_test_root(path: str, story: str) -> str:
 
 
 def promote(path: str, story: str) -> str:
-    """Return the path of a story's test after integration. A path outside the story's directory does not change."""
+    """Return the path of a story's test after integration. A path outside the story's directory is unchanged."""
     home = get_story_test_root(path, story)
     if not home:
         return path
@@ -346,5 +352,5 @@ def promote(path: str, story: str) -> str:
     root, rest = home.removesuffix(f"{TDD_ROOT}/{story}/"), path.removeprefix(home)
     if rest.startswith("integration/") and path.endswith(".py"):
         return f"{root}tests/integration/{story}/{rest.removeprefix('integration/')}"
-    # In other languages a test imports its subject by a relative path, so its depth must not change.
+    # In other languages a test imports its subject by a relative path, so the depth must not change.
     return f"{root}tests/unit/{story}/{rest}"

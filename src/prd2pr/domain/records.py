@@ -1,6 +1,7 @@
 """The records in `.orch-state/`: frozen, with a schema version.
 
-A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown keys are errors: only the bot writes here.
+A `Document` is one JSON file. Times are UTC in ISO 8601 format, ending in `Z`. Unknown keys are errors, since only the
+bot writes these files.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ def _check_timestamp(text: str) -> str:
     return text
 
 
-# A time that is computed with, not only shown.
+# A time used in computations, not only shown.
 UtcTimestamp = Annotated[
     str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"), AfterValidator(_check_timestamp)
 ]
 
 
 class Record(BaseModel):
-    # Infinity and NaN are not JSON: a file that has them is damaged.
+    # Infinity and NaN are not valid JSON, so a file that contains them is damaged.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
 
 def share_field_sets(record: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
-    """Let records share pydantic's sets of given fields, which are two fifths of the memory of ten thousand cycles."""
+    """Let records share pydantic's sets of given fields, which take 40% of the memory of ten thousand cycles."""
     given = record.model_fields_set
     object.__setattr__(record, "__pydantic_fields_set__", known.setdefault(frozenset(given), given))
     for value in vars(record).values():
@@ -43,7 +44,7 @@ def share_field_sets(record: BaseModel, known: dict[frozenset[str], set[str]]) -
 
 class Document(Record):
     schema_version: int = SCHEMA_VERSION
-    # Without floats and mappings the output is stable field by field, which is ten times as fast.
+    # True for documents without floats and mappings, which can be encoded ten times faster.
     plain_fields: ClassVar[bool] = False
 
 
@@ -52,12 +53,12 @@ class Document(Record):
 StoryKind = Literal["feature", "bug", "refactor", "docs", "config", "chore"]
 StoryStatus = Literal["backlog", "sprint", "in_progress", "done", "blocked", "skipped"]
 
-# Statuses of stories that need no more work.
+# Statuses of stories that need no further work.
 SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")
 
-# Kinds that pass without RED, which is shown: there is nothing that a unit test could prove.
+# Kinds that pass without RED, since a unit test could not prove anything. This is shown to people.
 UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
-NO_TESTS_REQUIRED = "no tests asked for"  # stored in the notes of such stories: it must not change
+NO_TESTS_REQUIRED = "no tests asked for"  # stored in the notes of such stories, so it must not change
 
 
 def format_untested_note(kind: str) -> str:
@@ -98,20 +99,20 @@ class Story(Record):
     done_criteria: tuple[str, ...] = ()
     issue: int | None = None
     test_ideas: tuple[str, ...] = ()
-    verify_only: bool = False  # another story builds it: this one adds tests, and expects no new code
-    guessed_minutes: float | None = None  # the estimate before the learnt factor; None: no factor
+    verify_only: bool = False  # another story builds the code; this one only adds tests
+    guessed_minutes: float | None = None  # the estimate before the learnt factor; None without a factor
 
 
 class Backlog(Document):
-    """backlog.json. `stories` are in working order."""
+    """The backlog of a PRD, stored as `backlog.json`. `stories` are in working order."""
 
     plain_fields: ClassVar[bool] = True
     epics: tuple[Epic, ...] = ()
     stories: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
-    dropping: tuple[str, ...] = ()  # stories for removed requirements: approving the plan skips them
-    not_covered: tuple[str, ...] = ()  # requirements without a story; there is a question about each
+    dropping: tuple[str, ...] = ()  # stories of removed requirements, which approving the plan skips
+    not_covered: tuple[str, ...] = ()  # requirements without a story, with a question about each
 
 
 class Requirement(Record):
@@ -134,7 +135,7 @@ class PlannedCycle(Record):
 
 
 class Prd(Document):
-    """prd.json: the parsed PRD, pinned to the blob that it was read from."""
+    """The parsed PRD, stored as `prd.json` and pinned to the blob from which it was read."""
 
     id: str
     title: str
@@ -171,7 +172,7 @@ class Transition(Record):
 
 
 class Spend(Record):
-    """Tokens and cost. `usd` is None if the price of a model is unknown."""
+    """Tokens and cost. `usd` is None if a model's price is unknown."""
 
     calls: int = Field(default=0, ge=0)
     input_tokens: int = Field(default=0, ge=0)
@@ -195,15 +196,15 @@ class Spend(Record):
 
 
 class Cursor(Record):
-    """How far the comments of one issue or pull request have been processed."""
+    """The position up to which the comments of one issue or pull request have been processed."""
 
     number: int
-    comment: int  # the last comment that was processed, at least in part
-    commands: int | None = None  # the number of its commands that are done; None: all of them
+    comment: int  # the last comment that was processed, possibly only in part
+    commands: int | None = None  # the number of its commands that are done; None for all
 
 
 class ExecutedCommand(Record):
-    """A command of the App's server that was executed, so that it is not executed again. `at`: when it was given."""
+    """A command of the App's server, recorded so that it is executed only once. `at` is when it was given."""
 
     id: str
     at: UtcTimestamp
@@ -215,26 +216,26 @@ class Approval(Record):
     by: str
     at: str
     head: str
-    stories: tuple[str, ...] = ()  # empty: all
-    plan: str = ""  # digest of the approved PRD and stories; another plan has to be approved again
+    stories: tuple[str, ...] = ()  # empty for all
+    plan: str = ""  # digest of the approved PRD and stories; a changed plan needs a new approval
 
 
 class Status(Document):
-    """status.json: the state of the project machine of one PRD."""
+    """The state of one PRD's project machine, stored as `status.json`."""
 
     state: ProjectState = ProjectState.IDLE
     sprint: str | None = None
     transitions: tuple[Transition, ...] = ()  # the last 20
     blocked_reason: str = ""
-    advice: str = ""  # /suggest_fix: given to the next attempts, until the phase is passed
-    advice_story: str = ""  # the story that it is for; empty: the next one
-    order: Literal["", "run"] = ""  # `run`: continue until done, blocked or out of budget, in as many runs as needed
+    advice: str = ""  # from /suggest_fix, used for the next attempts until the phase passes
+    advice_story: str = ""  # the story that the advice is for; empty for the next one
+    order: Literal["", "run"] = ""  # `run` continues until done, blocked or out of budget
     order_story: str = ""  # restricts the order to this story
-    halted: bool = False  # /tdd halt_all: all work stops until /tdd resume
+    halted: bool = False  # set by /tdd halt_all, which stops all work until /tdd resume
     cursors: tuple[Cursor, ...] = ()
-    orders: tuple[ExecutedCommand, ...] = ()  # of the App's server, for as long as one could be delivered again
+    orders: tuple[ExecutedCommand, ...] = ()  # kept for as long as the server could deliver one again
     approvals: tuple[Approval, ...] = ()
-    issue: int | None = None  # the issue that the PRD was made from, or that requested it
+    issue: int | None = None  # the issue that contains or requested the PRD
     tracking: int | None = None  # the tracking issue of the PRD
 
 
@@ -271,7 +272,7 @@ class Sprint(Document):
 
 
 class Project(Document):
-    """project.json"""
+    """The project's settings when it was planned, stored as `project.json`."""
 
     language: str = "python"
     runner: str = "pytest"
@@ -288,7 +289,7 @@ class CycleState(StrEnum):
     TEST_RED = "TEST_RED"
     CODE_GREEN = "CODE_GREEN"
     REFACTOR = "REFACTOR"
-    COMMIT = "COMMIT"  # integrated: the story is done
+    COMMIT = "COMMIT"  # integrated, so the story is done
     ABORTED = "ABORTED"
 
 
@@ -301,15 +302,15 @@ class Phase(StrEnum):
     GREEN = "green"
     REFACTOR = "refactor"
     INTEGRATED = "integrated"
-    NOTE = "note"  # a decision without code: blocked, skipped, aborted
+    NOTE = "note"  # a decision without code, such as blocked, skipped or aborted
 
 
-# The following texts are stored in the notes of steps: they must not change.
+# The following texts are stored in the notes of steps, so they must not change.
 DESIGN_SKIPPED = "design: left out"  # start of a note
 # Notes of an INTEGRATED step whose refactoring made no commit.
 NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
 PLAIN_BY_MEASURE = f"{NOTHING_TO_REFACTOR} by measure"  # decided without a model
-REFACTORING_SKIPPED = "refactor: left out"  # start of a note: a person decided so
+REFACTORING_SKIPPED = "refactor: left out"  # start of a note about a person's decision
 REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
 NO_REFACTORING = (NOTHING_TO_REFACTOR, REFACTORING_SKIPPED, REFACTORING_DROPPED)  # starts of such notes
 ABOUT_REFACTORING = "refactor: "
@@ -349,7 +350,7 @@ class RefusedAttempt(Record):
 
 
 class RefusedWriteRecord(Record):
-    """A write of a role that its phase does not allow. The file was not changed."""
+    """A write by a role that its phase does not allow. The file was not changed."""
 
     phase: Phase
     attempt: int
@@ -359,7 +360,10 @@ class RefusedWriteRecord(Record):
 
 
 class Step(Record):
-    """One passed phase. A commit cannot contain its own SHA; the trailer `Tdd-Step` identifies the commit."""
+    """One passed phase.
+
+    A commit cannot contain its own SHA, so the trailer `Tdd-Step` identifies the commit of a step.
+    """
 
     n: int
     phase: Phase
@@ -371,8 +375,8 @@ class Step(Record):
     spend: Spend = Spend()
     note: str = ""
     people: tuple[str, ...] = ()  # authors of commits that this step proves together with its own
-    draft: bool = False  # of a note: it holds work that no gate has judged
-    undoes: int = 0  # of a note: the step that it undoes
+    draft: bool = False  # for a note with work that no gate has judged
+    undoes: int = 0  # for a note: the number of the step that it undoes
 
 
 TestFileStatus = Literal["draft", "committed", "passing", "integrated"]
@@ -387,7 +391,7 @@ class TestFile(Record):
 
 
 class HiddenExampleFile(Record):
-    path: str  # its path once GREEN is judged
+    path: str  # the path when GREEN is judged
     blob: str
 
 
@@ -399,7 +403,7 @@ class HiddenExamples(Record):
 
 
 class Cycle(Document):
-    """tdd/cycles/<story>.json"""
+    """The cycle of one story, stored as `tdd/cycles/<story>.json`."""
 
     story: str
     state: CycleState = CycleState.DESIGN
@@ -408,8 +412,8 @@ class Cycle(Document):
     refused_writes: tuple[RefusedWriteRecord, ...] = ()
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
-    tests: tuple[str, ...] = ()  # ids proved RED; after promotion, the new ids
-    held_out: HiddenExamples | None = None  # without files: requested, but none were given; None: not requested
+    tests: tuple[str, ...] = ()  # ids of the tests proved RED, updated when they move at integration
+    held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
     blocked: str = ""
     paused: bool = False
     pre_implemented: bool = False
@@ -424,7 +428,7 @@ REPLAY_OF = "replay of "  # start of the name of a model that replays a recordin
 
 
 class RunRecord(Document):
-    """runs/<run-id>.json: one invocation, for `status` and `logs`."""
+    """One invocation, stored as `runs/<run-id>.json` for `status` and `logs`."""
 
     id: str
     started_at: str
@@ -433,7 +437,7 @@ class RunRecord(Document):
     steps: tuple[str, ...] = ()
     outcome: str = ""
     spend: Spend = Spend()
-    roles: tuple[RoleSpend, ...] = ()  # the same spend, by role
+    roles: tuple[RoleSpend, ...] = ()  # the same spending by role
 
     @property
     def replayed(self) -> bool:
@@ -441,5 +445,5 @@ class RunRecord(Document):
 
 
 def find_last_model(runs: Sequence[RunRecord]) -> str:
-    """Return the model that was called last. A run that only published what a killed run had done called none."""
+    """Return the model that was called last, ignoring runs that called none."""
     return next((run.model for run in reversed(runs) if run.model), "")

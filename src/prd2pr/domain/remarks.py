@@ -1,4 +1,4 @@
-"""Remarks of roles that do not block anything, for the pull request: one line each, with its location."""
+"""Non-blocking remarks of roles for the pull request, one line each with its location."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_FOLLOWED = ("partly", "not")
 
 
 def collect_remarks(records: Iterable[RoleRecord]) -> tuple[RoleRemark, ...]:
-    """Return the remarks in the order of the records. Answers in an unknown form are ignored."""
+    """Return the remarks in the order of the records. Answers in an unknown format are ignored."""
     found: list[RoleRemark] = []
     for record in records:
         try:
@@ -25,7 +25,7 @@ def collect_remarks(records: Iterable[RoleRecord]) -> tuple[RoleRemark, ...]:
 
 
 def list_causes(records: Iterable[RoleRecord]) -> Iterator[str]:
-    """Yield the results of spikes, and the root causes of failed attempts."""
+    """Yield the results of spikes and the root causes of failed attempts."""
     for record in records:
         if record.role == "spike":
             for each in record.output.get("spikes", ()):

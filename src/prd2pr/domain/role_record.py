@@ -1,4 +1,4 @@
-"""The stored answer of a role: one file for each role of a PRD or of a story."""
+"""The stored answer of a role, with one file per role of a PRD or story."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ BY_CODE = "by code"
 
 
 class RoleRecord(Document):
-    """pipeline/<role>.json, or pipeline/<story>/<role>.json. `about` identifies the input: for another text or other
-    code, the role runs again."""
+    """The answer of a role, stored as `pipeline/<role>.json` or `pipeline/<story>/<role>.json`.
+
+    `about` identifies the input: if the text or the code changes, the role runs again.
+    """
 
     role: str = Field(max_length=60)
-    story: str = ""  # empty: about the whole PRD
+    story: str = ""  # empty for the whole PRD
     at: str
     model: str = BY_CODE
     spend: Spend = Spend()
     about: str = ""
-    verdict: str = ""  # derived from the answer by code
+    verdict: str = ""  # computed from the answer by code
     output: dict[str, Any] = Field(default_factory=dict)
 
 
 class RoleRemark(NamedTuple):
-    who: str  # display name of the role
-    story: str  # empty: the whole PRD
+    who: str  # the role's display name
+    story: str  # empty for the whole PRD
     kind: str
     text: str
     place: str = ""

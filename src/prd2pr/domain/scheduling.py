@@ -1,4 +1,4 @@
-"""Which stories can be worked on in parallel: those without open dependencies that plan to change different files."""
+"""Select stories that can be worked on in parallel: no open dependencies, and different files to change."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from prd2pr.domain.machines.next_action import ActionContext, is_paused
 from prd2pr.domain.records import Cycle, Story
 
 MAX_WORKERS = 64
-MAX_AUTOMATIC_WORKERS = 4  # if the number is chosen automatically
+MAX_AUTOMATIC_WORKERS = 4  # upper limit if the number is chosen automatically
 ONE_WORKER_NOTE = "the sandbox does not isolate test runs on this machine, so only one worker is used"
 
 
 def compute_pool_size(requested: int, cores: int) -> int:
-    """Return the requested number of workers; 0: one for each core, within limits."""
+    """Return the requested number of workers. 0 means one per core, within limits."""
     return min(requested or min(cores, MAX_AUTOMATIC_WORKERS), MAX_WORKERS)
 
 
 def find_startable_stories(
     view: ActionContext, under_way: Iterable[str], skipped: Iterable[str] = ()
 ) -> tuple[Story, ...]:
-    """Return stories in the plan's order, each independent of those in progress and of those before it."""
+    """Return stories in plan order, each independent of those in progress and of those listed before it."""
     busy, left_out = frozenset(under_way), frozenset(skipped)
     taken = {
         place for name in busy if (story := view.records.find_story(name)) for place in list_touched_paths(view, story)
@@ -39,7 +39,10 @@ def find_startable_stories(
 
 
 def list_touched_paths(view: ActionContext, story: Story) -> frozenset[str]:
-    """Return the files and the module that a story plans to change; empty: unknown, so it conflicts with none."""
+    """Return the files and the module that a story plans to change.
+
+    The result is empty if that is unknown; the story then conflicts with no other.
+    """
     return list_planned_paths(story, view.records.cycle(story.id))
 
 
@@ -51,7 +54,7 @@ def list_planned_paths(story: Story, cycle: Cycle | None) -> frozenset[str]:
 
 
 def waits_for_original(view: ActionContext, story: Story) -> bool:
-    """Whether the story that builds the code for this verify-only story is not settled yet."""
+    """Return whether the story that builds the code for this verify-only story is not settled yet."""
     wanted = set(story.requirements)
     return any(not other.verify_only and wanted.intersection(other.requirements) for other in view.open_stories)
 

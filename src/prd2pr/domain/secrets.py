@@ -1,7 +1,7 @@
 """Redaction of secrets in texts, in plain and in encoded form.
 
-Detected are the value itself, base64 (at any offset, both alphabets), hex and percent-encoding, each also reversed; and
-all of these with spaces, line ends, Markdown escapes or invisible characters in between, which rendering may add.
+Detected are the value itself, base64 (at any offset, both alphabets), hex and percent-encoding, and each of them
+reversed. Spaces, line ends, Markdown escapes and invisible characters in between, which rendering may add, are ignored.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-MIN_SECRET_LENGTH = 6  # a shorter value occurs in ordinary text
+MIN_SECRET_LENGTH = 6  # shorter values may occur in ordinary text
 REDACTED = "[redacted]"
 
-# Separators between characters, and entities for a character: a reader can still reconstruct the value.
+# Separators between characters and entities for a character, from which a reader can still reconstruct the value.
 SEPARATORS = re.compile(r"(?P<nothing>[\s\\\u200b]+|&\#8203;)|&\#(?P<number>\d{1,7});|&(?P<name>amp|lt|gt);")
 ENTITIES = {"amp": "&", "lt": "<", "gt": ">"}
 MIN_KEY_LINE = 16  # lines of a private key are separate secrets
@@ -51,7 +51,7 @@ class Secrets:
         self.__dict__.pop("_forms", None)
 
     def contains_secret(self, data: bytes) -> bool:
-        """Whether a file contains a secret. In JSON a line end is two characters, so that form is checked as well."""
+        """Return whether a file contains a secret. JSON's two-character form of a line end is also checked."""
         if not self.values:
             return False
         text = data.decode("utf-8", "replace")
@@ -84,7 +84,7 @@ def _decode_match(found: re.Match[str]) -> str:
 
 
 def _map_positions(text: str) -> list[tuple[int, int]]:
-    """Return, for each character of the text without separators, where it starts and ends in the text."""
+    """Return the start and end in the text of each character that remains without separators."""
     places: list[tuple[int, int]] = []
     end = 0
     for found in SEPARATORS.finditer(text):
@@ -122,7 +122,7 @@ def iter_encodings(value: str) -> Iterator[str]:
 
 
 def _iter_base64(data: bytes) -> Iterator[str]:
-    """Yield the part that is the same wherever the value occurs in a longer text, without bits shared at its ends."""
+    """Yield the part of each base64 encoding that does not depend on the text around the value."""
     for offset in range(3):
         padded = bytes(offset) + data
         shared_before = (0, 2, 3)[offset]

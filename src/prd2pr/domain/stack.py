@@ -12,25 +12,25 @@ ROOT = "."
 
 @dataclass(frozen=True)
 class Stack:
-    """Detected from the repository's own files, or set in `.prd2pr.yml`."""
+    """A stack, detected from the repository's own files or set in `.prd2pr.yml`."""
 
     language: str = "python"
     runner: str = "pytest"
-    root: str = ROOT  # commands run here; paths below are relative to it
-    source: tuple[str, ...] = ()  # empty: by convention
+    root: str = ROOT  # commands run here; the paths below are relative to it
+    source: tuple[str, ...] = ()  # empty for the conventions
     tests: tuple[str, ...] = ()
-    story_tests: str = TDD_ROOT  # the parent of the story's test directory; or a prefix such as `tests/tdd_{story}_`
+    story_tests: str = TDD_ROOT  # parent of the story's test directory, or a prefix such as `tests/tdd_{story}_`
     package_manager: str = ""
-    setup: tuple[tuple[str, ...], ...] = ()  # commands that install the dependencies of the tests
-    manifests: tuple[str, ...] = ()  # files that `setup` reads, from the repository's root
-    command: tuple[str, ...] = ()  # for runners that take any command (junit, tap)
-    results: str = ""  # for junit: files that the command writes, as a glob below the root
-    options: tuple[str, ...] = ()  # options of the runner in the project's own script
-    within: str = ROOT  # of `as_root_stack`: the original root
+    setup: tuple[tuple[str, ...], ...] = ()  # commands that install the tests' dependencies
+    manifests: tuple[str, ...] = ()  # files that `setup` reads, relative to the repository
+    command: tuple[str, ...] = ()  # for runners that accept any command (junit, tap)
+    results: str = ""  # for junit: glob of the files that the command writes, below the root
+    options: tuple[str, ...] = ()  # the runner's options in the project's own script
+    within: str = ROOT  # the original root, for a stack made by `as_root_stack`
 
     @property
     def name(self) -> str:
-        """The name in evidence, verdicts and messages."""
+        """The name used in evidence, verdicts and messages."""
         location = "" if self.root == ROOT else f" in {self.root}"
         return f"{self.language}, {self.runner}{location}"
 
@@ -42,7 +42,7 @@ class Stack:
         return self.root == ROOT or path.startswith(f"{self.root}/")
 
     def to_stack_path(self, path: str) -> str:
-        """Convert a path of the repository to one relative to the stack's root."""
+        """Convert a path relative to the repository to one relative to the stack's root."""
         return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
 
     def to_outer_path(self, path: str) -> str:
@@ -51,12 +51,12 @@ class Stack:
 
     @property
     def is_judged_inside(self) -> bool:
-        """Whether the root is treated as the whole repository: Python imports start there."""
+        """Whether the root is treated as the whole repository, since Python imports start there."""
         return is_python_stack(self) and self.root != ROOT
 
     @property
     def as_root_stack(self) -> Stack:
-        """The same stack with its root as the root of the repository."""
+        """The same stack with its root as the repository's root."""
         return replace(self, root=ROOT, manifests=tuple(map(self.to_stack_path, self.manifests)), within=self.root)
 
     def test_directory(self, story: str) -> str:
@@ -70,14 +70,14 @@ PYTHON = Stack()
 
 
 def is_python_stack(stack: Stack) -> bool:
-    """Whether the stack is Python, which has its own gates; all other languages share theirs."""
+    """Return whether the stack is Python, which has its own gates; all other languages share theirs."""
     return stack.runner == PYTHON.runner
 
 
 def find_stack(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack:
-    """Return the stack that owns most of the paths: by root, the deepest first, then by suffix.
+    """Return the stack that owns most of the paths: by the deepest root, then by suffix.
 
-    `owns`: language → suffixes of its files. If no path decides it, the first stack.
+    `owns` maps a language to the suffixes of its files. If no path decides, the first stack is returned.
     """
     votes: dict[Stack, int] = {}
     for path in paths:
@@ -90,7 +90,7 @@ def find_stack(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, 
 
 
 def find_owner(path: str, stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack | None:
-    """Return the stack of a file; None: it is in none, or several stacks match equally."""
+    """Return the stack of a file, or None if no stack or several stacks match."""
     containing = sorted((each for each in stacks if each.contains_path(path)), key=lambda each: -_depth(each))
     if not containing:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Language → suffixes of its files.
+# The file suffixes of each language.
 ENDINGS: dict[str, tuple[str, ...]] = {
     "python": (".py",),
     "javascript": (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"),
@@ -14,7 +14,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 
 CODE_ENDINGS = tuple(dict.fromkeys(ending for endings in ENDINGS.values() for ending in endings))
 
-# Language → prefix of the paths of a story's tests, for languages without a directory per story.
+# The path prefix of a story's tests, for languages without a directory per story.
 STORY_TESTS = {
     "go": "<package>/tdd_{story}_",
     "rust": "tests/tdd_{story}_",

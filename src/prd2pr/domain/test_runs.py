@@ -1,4 +1,4 @@
-"""Summaries and comparisons of test runs."""
+"""Summarize and compare test runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def map_moved_id(test: str, moved: Mapping[str, str]) -> str:
 
 
 def strip_test_parameters(test: str) -> str:
-    """Return the id without parameters, as in the AST."""
+    """Return the test's id without parameters, as in the AST."""
     path, separator, rest = test.partition("::")
     return path + separator + rest.partition("[")[0]
 
@@ -62,7 +62,7 @@ def strip_test_parameters(test: str) -> str:
 def expand_test_ids(ids: Iterable[str], report: RunReport) -> tuple[str, ...]:
     """Return the ids with the parameters of this run. A module that cannot be imported has none yet.
 
-    An id that the run does not have in any form is kept, so that the missing test is noticed.
+    An id that does not occur in the run is kept, so that the missing test is noticed.
     """
     known = report.by_id()
     by_bare: dict[str, list[str]] = {}

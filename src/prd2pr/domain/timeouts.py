@@ -1,7 +1,7 @@
 """Runs that were stopped by a timeout: a slow machine cannot be distinguished from an endless loop.
 
-Evidence without such a run proves nothing. It does not refute the saved evidence either, if everything else is as it
-was saved; this module compares the rest.
+Evidence in which a run timed out proves nothing, but it does not refute the saved evidence either if the rest matches.
+This module compares the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prd2pr.domain.results.mutation import MutationResult
 _TIMEOUT_MESSAGE = re.compile(r"\bwas stopped\b[^:]*: it (?:stalled|timed out)\b")
 RUN_FIELDS = ("base_run", "head_run", "repeat_run")
 MUTATION_FIELDS = ("bite", "bite_before")
-# Fields that need no run. In RED the facts depend on which tests are new, and so on the runs.
+# Fields that need no run. `facts` is not listed: in RED it depends on which tests are new, and so on the runs.
 STATIC_FIELDS = (
     "base_tree",
     "head_tree",
@@ -35,9 +35,10 @@ STATIC_FIELDS = (
 
 
 def describe_stopped_run(what: str, why: str, seconds: float | None = None) -> str:
-    """Return the message of every runner about a stopped process. `why`: stalled, timed out, flooded …
+    """Return the message that all runners use for a stopped process.
 
-    Saved evidence contains it, and `_TIMEOUT_MESSAGE` matches it: it must not change.
+    `why` is for example "stalled", "timed out" or "flooded". Saved evidence contains the message and `_TIMEOUT_MESSAGE`
+    matches it, so it must not change.
     """
     after = "" if seconds is None else f" after {seconds:.0f} s"
     return f"{what} was stopped{after}: it {why}"
@@ -48,12 +49,12 @@ def has_timeout(problems: Iterable[str]) -> bool:
 
 
 def fill_timed_out_parts(saved: Evidence, seen: Evidence) -> Evidence | None:
-    """Return the new evidence with the timed-out parts taken from the saved evidence; None: nothing timed out."""
+    """Return the new evidence with its timed-out parts taken from the saved evidence, or None if nothing timed out."""
     short = {name for name in RUN_FIELDS if _has_new_run_timeout(getattr(saved, name), getattr(seen, name))}
     short |= {"held_out"} if _has_new_hidden_timeout(saved, seen) else set()
     if short:
         whole = () if seen.phase is Phase.RED else tuple(name for name in RUN_FIELDS if name not in short)
-        facts = ("facts",) if "base_run" in whole else ()  # some are about what passed before
+        facts = ("facts",) if "base_run" in whole else ()  # some facts depend on which tests passed at base
         return saved.model_copy(update={name: getattr(seen, name) for name in (*STATIC_FIELDS, *whole, *facts)})
     lacking = {name for name in MUTATION_FIELDS if _has_new_mutation_timeout(getattr(saved, name), getattr(seen, name))}
     if seen.parity and has_timeout(seen.parity.problems):

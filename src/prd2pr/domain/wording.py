@@ -1,4 +1,4 @@
-"""Formatting of texts, counts, times and costs, the same on GitHub, on HTML pages and in the terminal."""
+"""Format texts, counts, times and costs in the same way on GitHub, on HTML pages and in the terminal."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SPACES = re.compile(r"\s+")
 def clean_line(text: str) -> str:
     """Return the text as one line without control sequences, invisible characters and lone surrogates."""
     if text.isascii() and text.isprintable() and "  " not in text:
-        return text.strip()  # the common case: a page has the titles of ten thousand stories
+        return text.strip()  # the common case, kept fast since a page may show ten thousand titles
     text = CONTROLS.sub(" ", ANSI.sub("", text.replace("\r\n", "\n")))
     text = SURROGATES.sub("\ufffd", INVISIBLE_CHARACTERS.sub("", text))
     return SPACES.sub(" ", text).strip()
 
 
 def escape_invisible(text: str) -> str:
-    """Spell out control and invisible characters, for code, paths and ids."""
+    """Replace control and invisible characters by visible escapes, for code, paths and ids."""
     text = SURROGATES.sub("\ufffd", text.replace("\t", "    "))
     for pattern in (CONTROLS, INVISIBLE_CHARACTERS):
         text = pattern.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
@@ -45,7 +45,7 @@ _ERROR_PREFIX = re.compile(r"^(?:npm (?:error|ERR!)|\[ERROR\]|error:?)\s*", re.I
 
 
 def extract_error_line(text: str, length: int) -> str:
-    """Return why a program failed, on one line: its output from the first error line on, else the end of its output."""
+    """Return why a program failed, on one line: its output from the first error line on, or the end of its output."""
     lines = ANSI.sub("", text).splitlines()
     first = next((n for n, line in enumerate(lines) if _ERROR_LINE.match(line)), None)
     if first is None:
@@ -53,12 +53,12 @@ def extract_error_line(text: str, length: int) -> str:
     return clip(clean_line("\n".join(_ERROR_PREFIX.sub("", line) for line in lines[first:])), length)
 
 
-# Workflow commands in the log of a job: `::set-output …::` at the start of a line, `##[…]` anywhere in it.
+# Workflow commands in a job's log: `::set-output …::` at the start of a line, `##[…]` anywhere in a line.
 LOG_COMMAND = re.compile(r"^(\s*:)(?=:)|(##)(?=\[)", re.MULTILINE)
 
 
 def neutralize_log_commands(text: str) -> str:
-    """Make workflow commands in a text harmless, for the log of a job."""
+    """Make workflow commands in a text harmless before it is written to a job's log."""
     return LOG_COMMAND.sub("\\g<0>\u200b", text)
 
 
@@ -69,7 +69,7 @@ class Span:
 
 
 def split_code_spans(text: str) -> tuple[Span, ...]:
-    """Split prose with `code` in backticks. An unpaired backtick is an ordinary character."""
+    """Split prose into text and `code` in backticks. An unpaired backtick is an ordinary character."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         pieces[-2:] = [f"{pieces[-2]}`{pieces[-1]}"]
@@ -89,11 +89,11 @@ def count(number: int, noun: str) -> str:
 
 
 def format_pass_count(passed: int, whole: int, noun: str) -> str:
-    """Return "0 of 1 test passes", "1 of 3 tests passes" or "2 of 3 tests pass"."""
+    """Return a phrase such as "0 of 1 test passes", "1 of 3 tests passes" or "2 of 3 tests pass"."""
     return f"{passed:,} of {count(whole, noun)} {'passes' if 1 in (passed, whole) else 'pass'}"
 
 
-# An ordinary word. A word with a slash, dot, digit or hyphen is a path, a name or an id, and is not capitalized.
+# An ordinary word. A word with a slash, dot, digit or hyphen is a path, name or id and is not capitalized.
 WORD = re.compile(r"[a-z']+(?=[,;:.!?]?(?:\s|$))")
 
 
@@ -112,7 +112,7 @@ def format_ordinal(number: int) -> str:
 
 
 def format_tokens(number: int) -> str:
-    """Return 1200 as "1.2k"."""
+    """Return a shortened number, such as "1.2k" for 1200."""
     if number < 1000:
         return str(number)
     if number < 9950:
@@ -123,12 +123,12 @@ def format_tokens(number: int) -> str:
 
 
 def format_token_count(used: int, limit: int | None = None) -> str:
-    """Return "1 token" or "62k of 200k tokens"."""
+    """Return a phrase such as "1 token" or "62k of 200k tokens"."""
     of = "" if limit is None else f" of {format_tokens(limit)}"
     return f"{format_tokens(used)}{of} {inflect_noun(used if limit is None else limit, 'token')}"
 
 
-# States of the project and of a story, as a predicate: "the project is in progress", "the story is waiting for green".
+# States of a project or story as predicates: "the project is in progress", "the story is waiting for green".
 STATE_TEXTS = {
     "IDLE": "idle",
     "BACKLOG_READY": "planned",
@@ -148,7 +148,7 @@ STATE_TEXTS = {
 
 
 def format_state(state: str) -> str:
-    """Return a state of one of the two state machines in plain words; other texts unchanged."""
+    """Return a state of one of the two state machines in plain words, and any other text unchanged."""
     return STATE_TEXTS.get(state, state)
 
 
@@ -156,7 +156,7 @@ UTC_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z"
 
 
 def format_time(at: str) -> str:
-    """Return 2026-11-16T09:02:30Z as "2026-11-16 09:02 UTC"."""
+    """Return a readable time, such as "2026-11-16 09:02 UTC" for 2026-11-16T09:02:30Z."""
     found = UTC_TIMESTAMP.fullmatch(at)
     return f"{found[1]} {found[2]} UTC" if found else clean_line(at)
 
@@ -171,14 +171,14 @@ def format_duration(seconds: float) -> str:
 
 
 def format_dollars(usd: float) -> str:
-    """Return dollars and cents, with more digits where cents would show zero."""
+    """Return dollars and cents, with more digits where cents would be zero."""
     return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:,.2f}"
 
 
 def format_cost(usd: float | None, limit: float | None = None, *, unlimited: bool = True) -> str:
     """Return the cost, and the limit if there is one.
 
-    `usd` is None if the price of a model is unknown. `unlimited`: tokens and minutes have no limit either.
+    `usd` is None if a model's price is unknown. `unlimited` means that tokens and minutes have no limit either.
     """
     if usd is None:
         return "no price known" if limit is None else f"no price known, budget {format_dollars(limit)}"
@@ -188,12 +188,12 @@ def format_cost(usd: float | None, limit: float | None = None, *, unlimited: boo
 
 
 def format_models(names: Sequence[str]) -> str:
-    """Return "model a" or "models a, b"."""
+    """Return a phrase such as "model a" or "models a, b"."""
     return f"{'model' if len(names) == 1 else 'models'} {', '.join(map(clean_line, names))}" if names else ""
 
 
 def limit_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
-    """Yield the first lines that fit into `limit` characters, then the number of omitted ones."""
+    """Yield the first lines that fit into `limit` characters, then the number of omitted lines."""
     used, omitted = 0, 0
     for line in lines:
         if omitted or used + len(line) > limit:

@@ -1,4 +1,4 @@
-"""Which files a phase may write. Checked before every write of a role, and again by the gate."""
+"""The files that a phase may write, checked before every write of a role and again by the gate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITABLE: dict[Phase, frozenset[PathKind]] = {
 }
 
 _SETTINGS = (".toml", ".yaml", ".yml", ".json", ".ini", ".cfg", ".conf", ".env", ".properties", ".xml", ".txt")
-# What a story without RED may change. Code without tests is a chore, and is shown as one.
+# The kinds of files that a story without RED may change. Code without tests is a chore, and is shown as one.
 OPEN_SCOPE: dict[str, frozenset[PathKind]] = {
     "docs": frozenset({PathKind.DOCS}),
     "config": frozenset({PathKind.DOCS, PathKind.OTHER}),
@@ -36,7 +36,10 @@ OPEN_SCOPE: dict[str, frozenset[PathKind]] = {
 
 
 def is_in_open_scope(story_kind: str, kind: PathKind, path: str) -> bool:
-    """Whether a story of this kind may change the file. A `config` story may also change settings inside a package."""
+    """Return whether a story of this kind may change the file.
+
+    A `config` story may also change settings inside a package.
+    """
     scope = OPEN_SCOPE.get(story_kind, frozenset())
     return kind in scope or (story_kind == "config" and kind is PathKind.SOURCE and path.lower().endswith(_SETTINGS))
 
@@ -46,15 +49,15 @@ class WritePolicy:
     phase: Phase
     story: str
     writable: frozenset[PathKind]
-    locked: frozenset[str] = frozenset()  # files of RED, and files that configure the run
-    kind: str = "feature"  # of the story
+    locked: frozenset[str] = frozenset()  # RED's files and files that configure the test run
+    kind: str = "feature"  # the story's kind
 
     @property
     def test_directory(self) -> str:
         return f"{TDD_ROOT}/{self.story}/"
 
     def globs(self, source: Iterable[str] = ("**/*.py",)) -> tuple[str, ...]:
-        """Return globs for people and programs that edit files themselves; the gate does not use them."""
+        """Return globs for people and programs that edit files themselves. The gate does not use them."""
         tests = (f"{self.test_directory}**",) if PathKind.TEST in self.writable else ()
         return tests + (tuple(source) if PathKind.SOURCE in self.writable else ())
 
@@ -63,7 +66,7 @@ class WritePolicy:
 class PolicyRefusal:
     path: str
     code: ScopeCode
-    message: str  # what is wrong and what to do instead, for the model that tried
+    message: str  # for the model: what is wrong and what to do instead
 
 
 def build_write_policy(
@@ -74,9 +77,10 @@ def build_write_policy(
     locked: Iterable[str] = (),
     kind: str = "feature",
 ) -> WritePolicy:
-    """Build the policy of a phase. `fused`: one answer has tests and code, and RED is proved without the code.
+    """Build the write policy of a phase.
 
-    `kind`: stories of kind docs, config or chore pass without RED, each with its own scope.
+    With `fused`, one answer contains tests and code, and RED is proved without the code. Stories of `kind` docs, config
+    or chore pass without RED, each with its own scope.
     """
     writable = _TESTS_ONLY | _SOURCE_ONLY if fused else WRITABLE.get(phase, _NOTHING)
     if phase is Phase.GREEN:
@@ -107,7 +111,7 @@ def refuse_write(path: str, policy: WritePolicy, problem: str) -> PolicyRefusal:
 
 
 def find_path_problem(path: str) -> str:
-    """Return why this is not a plain relative path of the repository; empty: it is one."""
+    """Return why this is not a plain relative path of the repository, or an empty string."""
     if not path:
         return "the path is empty"
     if len(path) > MAX_PATH:

@@ -1,4 +1,4 @@
-"""Move the PRD's branch on GitHub first, then on this machine."""
+"""Move the PRD's branch first on GitHub, then in the local repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOVED_MESSAGES = re.compile(
 )
 USER_IN_URL = re.compile(r"//[^/@\s]+@")
 
-# A push has no HTTP status: these messages stand for the one that the API would give.
+# A push has no HTTP status, so these messages are mapped to the status that the API would return.
 STATUS_BY_MESSAGE: tuple[tuple[str, int], ...] = (
     (r"could not read (Username|Password)|Authentication failed|Invalid username or|bad credentials|error: 401", 401),
     (r"not granted|Permission to .+ denied|error: 403|archived|read-only", 403),
@@ -29,12 +29,12 @@ STATUS_BY_MESSAGE: tuple[tuple[str, int], ...] = (
 
 
 def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
-    """Turn the error output of `git push` into the same errors as the API's refusals."""
+    """Turn the error output of `git push` into the errors that API calls raise."""
     words = USER_IN_URL.sub("//", output.strip())
     where = f"git push to {branch}"
     if MOVED_MESSAGES.search(words):
         return BranchMoved(
-            f"{branch} was moved by someone else meanwhile",
+            f"{branch} was moved by someone else in the meantime",
             where=where,
             remedy="Run it again; it reloads the branch.",
         )
@@ -52,14 +52,15 @@ def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
 
 @dataclass(frozen=True)
 class GitPushWriter:
-    """Push; the local branch follows GitHub's. After `BranchMoved` it is where GitHub's branch is."""
+    """Moves branches with `git push`. The local branch follows GitHub's, even after `BranchMoved`."""
 
     git: Git
     remote: Remote
 
     def move(self, branch: str, new: str, old: str | None) -> str:
         attempt, pushed = 1, self.remote.push(branch, new, old)
-        while pushed.status and self.remote.head(branch) != new:  # unless it was applied, but the response was lost
+        # the push may have succeeded although its response was lost
+        while pushed.status and self.remote.head(branch) != new:
             problem = classify_push_error(branch, f"{pushed.stderr}\n{pushed.text}")
             if isinstance(problem, BranchMoved):
                 sync_branch(self.git, self.remote, branch)
@@ -72,7 +73,10 @@ class GitPushWriter:
 
 @dataclass(frozen=True)
 class SyncedApiWriter:
-    """Commits that GitHub makes and signs have other ids: the local branch takes them over."""
+    """Moves branches through the API.
+
+    GitHub's signed commits have different ids, so the local branch is reset to them.
+    """
 
     inner: BranchWriter
     git: Git
@@ -87,7 +91,7 @@ class SyncedApiWriter:
 
 
 def sync_branch(git: Git, remote: Remote, branch: str) -> str | None:
-    """Move the local branch to where it is on GitHub; return its head."""
+    """Reset the local branch to its head on GitHub, and return that head."""
     head = remote.head(branch)
     if head is not None and not git.has_commit(head):
         remote.fetch(head, branch)
@@ -96,24 +100,25 @@ def sync_branch(git: Git, remote: Remote, branch: str) -> str | None:
 
 
 def sync_branches(git: Git, remote: Remote, prefix: str) -> dict[str, str]:
-    """Move every local branch with this prefix to where it is on GitHub; return the heads."""
+    """Reset all local branches with this prefix to their heads on GitHub, and return those heads."""
     heads = remote.branches(prefix)
     if not all(map(git.has_commit, heads.values())):
         remote.fetch_all(prefix)
-    fetched = {branch: head for branch, head in heads.items() if git.has_commit(head)}  # others moved meanwhile
+    # others have moved in the meantime
+    fetched = {branch: head for branch, head in heads.items() if git.has_commit(head)}
     for branch in (*fetched, *(set(git.branches(prefix)) - fetched.keys())):
         git.set_branch(branch, fetched.get(branch))
     return fetched
 
 
 def delete_remote_branch(remote: Remote, branch: str, old: str) -> bool:
-    """Return whether the branch no longer exists on GitHub, no matter who deleted it."""
+    """Delete the branch on GitHub. Return whether it is gone, even if someone else deleted it."""
     return remote.delete(branch, old).status == 0 or remote.head(branch) is None
 
 
 @dataclass(frozen=True)
 class LocalCommitReader:
-    """What `ApiWriter` reads from the local repository."""
+    """Reads commits and files from the local repository for `ApiWriter`."""
 
     git: Git
 

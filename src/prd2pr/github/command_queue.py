@@ -1,7 +1,8 @@
-"""Pending commands, read from GitHub and not from the event, so that none is lost with an event and none runs twice.
+"""Pending commands of a PRD, in the order in which they were written.
 
-A comment is done when the cursor on the branch has passed it, or when our reply exists below it. People can delete a
-reply; the reaction that is set after the reply then still marks the comment as done.
+Comments are read from GitHub and not from the event, so that no command is lost with an event or executed twice. A
+comment is done when the cursor on the branch has passed it, or when our reply exists below it. If someone deletes the
+reply, the reaction that is added after the reply still marks the comment as done.
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
 RefusalReply = PermissionDenied | UnknownCommandReply | WrongArguments
-REREADS = RetryPolicy(tries=4)  # of a stale list of comments
+REREADS = RetryPolicy(tries=4)  # retries for a stale list of comments
 
 
 @dataclass(frozen=True)
 class PendingCommand:
-    """One command of one comment."""
+    """One command in a comment."""
 
     comment: Comment
     index: int
-    total: int  # commands in the comment
+    total: int  # number of commands in the comment
     parsed: ParsedLine
 
     @property
@@ -80,14 +81,14 @@ class PendingCommand:
 
     @property
     def cursor(self) -> Cursor:
-        """Return the cursor's position after this command."""
+        """Return the position of the cursor after this command."""
         is_last = self.index + 1 == self.total
         return Cursor(number=self.comment.number, comment=self.comment.id, commands=None if is_last else self.index + 1)
 
 
 @dataclass(frozen=True)
 class QueuedCommand:
-    """A command to execute, and where its reply goes."""
+    """A command to execute, and the comment or server command that it came from."""
 
     request: CommandRequest
     pending: PendingCommand | PendingServerCommand
@@ -95,7 +96,7 @@ class QueuedCommand:
 
 @dataclass
 class CommentReplies:
-    """Post replies and reactions below comments, each at most once."""
+    """Posts replies and reactions to comments, each at most once."""
 
     hub: GitHubHub
     _answered: dict[int, list[PendingCommand]] = field(default_factory=dict)  # by comment id
@@ -107,13 +108,14 @@ class CommentReplies:
         answered = self._answered.setdefault(pending.comment.id, [])
         if len(answered) == MAX_REPLIES:
             reply, reaction = has_too_many_replies(pending.parsed), "confused"
-        if is_refusal(reply) or pending.reads:  # otherwise there is a commit, and the same command may come again
+        if is_refusal(reply) or pending.reads:  # other commands make a commit and may be repeated
             answered.append(pending)
         post_once(self.hub, pending.comment.number, reply, pending.marker, commit_url=commit_url)
-        self.react(pending.comment.id, reaction)  # after the reply, so that a killed run leaves no reaction without one
+        # after the reply, so that a killed run leaves no reaction without a reply
+        self.react(pending.comment.id, reaction)
 
     def react(self, comment: int, reaction: Reaction) -> None:
-        """Set the reaction once. It is cosmetic, so a failure does not stop the work."""
+        """Add the reaction once. Reactions are cosmetic, so errors are ignored."""
         if (comment, reaction) not in self._reactions:
             self._reactions.add((comment, reaction))
             with suppress(HubProblem):
@@ -123,15 +125,16 @@ class CommentReplies:
         self._answered.pop(comment, None)
 
     def needs_none(self, pending: PendingCommand, *, allowed: bool) -> bool:
-        """Return whether the command was answered, repeats an answered one, or exceeds the replies for one comment.
+        """Whether the command was already answered, repeats an answered one, or exceeds the reply limit of a comment.
 
-        An allowed command repeats another only if nothing was done in between. A later run decides the same.
+        A permitted command is a repetition only if it directly follows the same command. Later runs come to the same
+        result.
         """
         answered = self._answered.setdefault(pending.comment.id, [])
         if len(answered) > MAX_REPLIES:
             return True
         if self.hub.find_comment(pending.comment.number, pending.marker) is not None:
-            answered.append(pending)  # by a run that was killed before the cursor moved
+            answered.append(pending)  # answered by a run that was killed before the cursor moved
             if not pending.comment.reactions:
                 self.react(pending.comment.id, "rocket" if allowed and pending.reads else "confused")
             return True
@@ -145,10 +148,10 @@ class CommentReplies:
         return bool(same)
 
     def _has_final_reaction(self, pending: PendingCommand) -> bool:
-        """Return whether our reaction shows that the command was answered and the reply deleted.
+        """Whether our reaction shows that the command was answered, even if the reply was deleted.
 
-        A command that changes something gets its `rocket` before its commit, so there `rocket` proves nothing. Nor does
-        a reaction tell which of several commands it belongs to.
+        A command that changes something gets its `rocket` before its commit, so `rocket` is no evidence for it. If a
+        comment has several commands, a reaction does not show which one was answered.
         """
         final: tuple[Reaction, ...] = ("confused", "rocket") if pending.reads else ("confused",)
         present = [each for each in final if each in pending.comment.reactions] if pending.total == 1 else []
@@ -157,16 +160,20 @@ class CommentReplies:
 
 @dataclass
 class CommandQueue:
-    """Commands from the comments below every issue and pull request of one PRD, in the order in which they were
-    written, merged with the server commands of the event."""
+    """Pending commands from all issues and pull requests of one PRD, oldest first.
+
+    Includes the server commands of the event.
+    """
 
     hub: GitHubHub
     clock: Clock
-    trigger: Trigger = field(default_factory=Trigger)  # the event's own text counts, whatever was edited since
+    # the comment counts as it was in the event, even if it was edited since
+    trigger: Trigger = field(default_factory=Trigger)
     numbers: list[int] = field(default_factory=list)
-    suggests_near_words: bool = True  # reply to words that are nearly a command; not where prd2pr has no part
-    last_refusal: str = ""  # the last command that was not understood or not allowed, and why
-    _caught_up: bool = False  # a list with the event's own comment was read, or there will be none
+    # whether near misses such as `/aprove` get a reply; off where prd2pr is not involved
+    suggests_near_words: bool = True
+    last_refusal: str = ""  # reason why the last command was not understood or not allowed
+    _caught_up: bool = False  # the event's comment was found in a list, or the retries are used up
     _seen: set[tuple[int, int]] = field(default_factory=set)
     _levels: dict[str, PermissionLevel] = field(default_factory=dict)
     _queue: deque[PendingCommand] = field(default_factory=deque)
@@ -183,9 +190,9 @@ class CommandQueue:
         self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
 
     def take_next(self, status: Status) -> QueuedCommand | None:
-        """Return the first permitted command that is not done yet. The ones before it that are refused get replies."""
+        """Return the next permitted command that is not done yet, and reply to refused commands before it."""
         if not self._queue:
-            self._levels.clear()  # a run can take hours, and permissions change
+            self._levels.clear()  # permissions can change during a run that takes hours
             self._queue.extend(self._read_pending(status))
         while self._queue or self.server_queue.has_pending:
             if self.server_queue.is_next_before(self._queue[0].comment.created_at if self._queue else ""):
@@ -207,12 +214,12 @@ class CommandQueue:
             self.replies.post(queued.pending, reply, reaction, commit_url=commit_url)
 
     def acknowledge(self, settled: ProcessedItem) -> None:
-        """React to a command that changed something; it gets no reply."""
+        """Add a reaction to a command that changed something. Such a command gets no reply."""
         if isinstance(settled, Cursor):
             self.replies.react(settled.comment, "rocket")
 
     def requeue(self, queued: QueuedCommand) -> None:
-        """Put a command back because the branch moved: the new branch shows whether it is still to be done."""
+        """Put a command back after the branch moved. The new branch shows whether it is still pending."""
         if isinstance(queued.pending, PendingServerCommand):
             self.server_queue.requeue(queued.pending)
             return
@@ -229,7 +236,10 @@ class CommandQueue:
         return sorted((each for each in found if each.key not in self._seen), key=lambda each: each.key)
 
     def _read_comments(self, status: Status) -> list[Comment]:
-        """List the comments. A list without the event's comment is stale and may lack others; or it was deleted."""
+        """List the comments, and retry while the event's comment is missing.
+
+        Such a list is stale and may lack other comments too, unless the comment was deleted.
+        """
         comments = self._list_comments(status)
         attempt = 1
         while self._is_stale(comments, status) and REREADS.pause(attempt, "a stale list of comments"):
@@ -252,7 +262,10 @@ class CommandQueue:
         return unread and all(comment.id != expected.id for comment in comments)
 
     def _with_event_text(self, comments: Iterable[Comment]) -> Iterator[Comment]:
-        """Yield the comments, the event's own one with the text that it had in the event, even if it was deleted."""
+        """Yield the comments.
+
+        The event's comment has its text from the event, even if it was edited or deleted since.
+        """
         own = self.trigger_comment
         ids = set()
         for comment in comments:
@@ -274,7 +287,7 @@ class CommandQueue:
     # --- accepting ----------------------------------------------------------------------------------------------------
 
     def _accept(self, pending: PendingCommand) -> QueuedCommand | None:
-        """Return the command if it may be executed; otherwise reply where a reply is due."""
+        """Return the command if it may be executed, otherwise post the refusal that is due."""
         author = pending.comment.author
         level = self._level(author.login)
         allowed = check_command_permission(pending.parsed, level, author, self.hub.me())
@@ -305,7 +318,7 @@ class CommandQueue:
 
 
 def normalize_command(parsed: ParsedLine) -> ParsedLine:
-    """Return the command without its spelling, to compare two of them."""
+    """Return the command without its original spelling, for comparison."""
     return replace(parsed, written="") if isinstance(parsed, ParsedCommand) else parsed
 
 

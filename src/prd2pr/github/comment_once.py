@@ -1,4 +1,4 @@
-"""Post a comment once per occasion. It is a new comment, because an edited one notifies no one."""
+"""Post a comment only once. It is always a new comment, because editing one notifies no one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from prd2pr.github.messages.replies import CommandReply, ProblemReply
 
 
 def post_once(hub: GitHubHub, number: int, reply: CommandReply, marker: str, *, commit_url: str = "") -> Comment:
-    """Post the reply unless a comment with this marker exists; the marker names the occasion."""
+    """Post the reply, unless a comment with this marker exists."""
     return hub.comment(number, render_reply(reply, marker=marker, commit_url=commit_url), marker=marker)
 
 
 def post_problem(hub: GitHubHub, number: int, prd_id: str, problem: ProblemReply, occasion: str = "") -> None:
-    """Post once per kind of problem, or once per occasion if one is given."""
+    """Post the problem once for each error code, or once for each `occasion` if one is given."""
     post_once(hub, number, problem, make_marker("waiting", prd_id, f"problem/{problem.code}{occasion}"))

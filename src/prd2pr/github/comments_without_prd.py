@@ -1,4 +1,4 @@
-"""Comments below an issue or pull request without a PRD: queries are answered, and `/epic` starts a PRD."""
+"""Handle comments below an issue or pull request without a PRD: answer queries, and let `/epic` start a PRD."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def handle_without_prd(
 ) -> PrdOutcome | Subject:
     """Answer the commands, or return the PRD that one of them starts.
 
-    `unchanged_for`: comments that were written when the issue had its present text.
+    `unchanged_for` contains the comments whose authors saw the current text of the issue.
     """
     issue = context.hub.issue(number)
     if issue is None:
@@ -44,7 +44,7 @@ def handle_without_prd(
 
 
 def is_current_command(event: CommentCreated | None, queued: QueuedCommand, unchanged_for: frozenset[int]) -> bool:
-    """Return whether someone still waits for the answer: earlier commands had their own runs."""
+    """Whether someone is still waiting for the answer. Earlier commands had their own runs."""
     source = queued.request.settles
     current = unchanged_for | ({event.comment.id} if event else set())
     return not current or not isinstance(source, Cursor) or source.comment in current
@@ -57,10 +57,10 @@ def find_commanded_issue(
     queued: QueuedCommand,
     unchanged_for: frozenset[int] = frozenset(),
 ) -> Issue | None:
-    """Return the issue as the author of the command saw it; None if that is not known.
+    """Return the issue as the author of the command saw it, or None if that is unknown.
 
-    The issue's author can edit it at any time, so a command whose event was lost counts only if that author could have
-    given it.
+    The issue's author can edit it at any time. If the event of the command was lost, the current text counts only if
+    that author has permission to start work.
     """
     source = queued.request.settles
     if not isinstance(source, Cursor):
@@ -73,7 +73,7 @@ def find_commanded_issue(
 def start_prd_from_issue(
     context: GitHubContext, queue: CommandQueue, issue: Issue | None, queued: QueuedCommand
 ) -> Subject | PrdOutcome:
-    """Turn the issue, with the command's text added, into a PRD."""
+    """Turn the issue into a PRD, with the text of the command appended."""
     if issue is None:
         reason = "the issue's text when this was written is not known; its author may have changed it since"
         label = context.config.labels.trigger

@@ -1,7 +1,7 @@
 """Report an invalid configuration where the run was requested.
 
-Every pending command there is answered and thereby done: fixing the file executes nothing that was written before.
-Below a label, each problem is reported once.
+Every pending command there gets a reply and is then done, so fixing the file does not execute earlier commands. After a
+label, each problem is reported once.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ WRITE_AGAIN = "Then write the command again: fixing the file does not execute it
 
 @dataclass(frozen=True)
 class ConfigErrorContext:
-    """What the report needs; it is available without a configuration."""
+    """The part of the context that is available without a configuration."""
 
     hub: GitHubHub
     git: Git
     remote: Remote
     clock: Clock
-    text: str  # of the configuration
+    text: str  # text of the configuration file
 
 
 def report_config_error(context: ConfigErrorContext, event: Event, problem: ConfigInvalid) -> None:
-    """Post the error. A failure to post must not hide the error: the job reports it too."""
+    """Post the error. If posting fails, the error is still reported by the job."""
     try:
         if isinstance(event, CommentCreated):
             reply_to_comment_commands(context, event, problem)
@@ -57,7 +57,7 @@ def report_config_error(context: ConfigErrorContext, event: Event, problem: Conf
 
 
 def reply_to_comment_commands(context: ConfigErrorContext, event: CommentCreated, problem: ConfigInvalid) -> None:
-    """Answer this comment's commands, and those below the same issue whose own run was dropped."""
+    """Reply to the commands in this comment, and to those below the same issue whose own run was lost."""
     trigger_comment = event.comment
     status = read_known_status(context, event)
     known = status is not None
@@ -72,7 +72,10 @@ def reply_to_comment_commands(context: ConfigErrorContext, event: CommentCreated
 
 
 def reply_to_server_commands(context: ConfigErrorContext, event: ServerDispatched, problem: ConfigInvalid) -> None:
-    """Answer below the PRD's pull request; if the default prefix does not find it, only the job reports it."""
+    """Reply below the PRD's pull request.
+
+    If the branch has a custom prefix, the pull request is not found, and only the job reports the error.
+    """
     level = context.hub.permission(event.actor.login) if event.actor and not event.actor.bot else "none"
     if isinstance(check_event_permission(event, level, context.hub.me()), Denied):
         return
@@ -86,7 +89,7 @@ def reply_to_server_commands(context: ConfigErrorContext, event: ServerDispatche
 
 
 def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Status | None:
-    """Return how far the comments are processed; None if unknown, as with a custom branch prefix."""
+    """Return the status with the comment cursor, or None if it is unknown, for example with a custom branch prefix."""
     prd_id = find_prd_id_of_comment(context.hub, event)
     if not ID.fullmatch(prd_id):
         return None
@@ -116,6 +119,6 @@ def report_under_issue(hub: GitHubHub, event: LabelAdded, problem: ConfigInvalid
 
 
 def may_be_trigger_label(event: LabelAdded, text: str) -> bool:
-    """Return whether this may be the trigger label. An invalid configuration does not name it."""
+    """Whether this may be the trigger label, whose name cannot be read from an invalid configuration."""
     label = event.label.casefold()
     return label == Labels().trigger or label in text.casefold()

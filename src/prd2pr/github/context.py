@@ -17,23 +17,24 @@ from prd2pr.state.remote import Remote
 from prd2pr.workflow.interfaces import Clock, Progress
 from prd2pr.workflow.session import Session
 
-# Who takes over stories that can be worked on in parallel: jobs of this run, a new run, or no one.
+# Where stories that can run in parallel are handed off to: jobs of this run, a new run, or nowhere.
 Handoff = Literal["to jobs", "to a run", ""]
-STORY_JOB_PREFIX = "Story "  # the name of a story's job in the workflow that `init` writes starts with it
-MIN_SECONDS_LEFT = 120.0  # no phase starts with less
-PHASE_MARGIN = 1.5  # times the longest phase so far
+STORY_JOB_PREFIX = "Story "  # prefix of the names of story jobs in the workflow that `init` writes
+MIN_SECONDS_LEFT = 120.0  # no phase starts with less time left
+PHASE_MARGIN = 1.5  # factor for the longest phase so far
 
 
 @dataclass
 class Deadline:
-    """The run's own time limit, below the job's: a phase that would be cut off does not start."""
+    """The time limit of a run, which is shorter than that of the job. A phase that would be cut off does not start."""
 
     clock: Clock
-    ends_at: float | None  # on the monotonic clock; None: no limit
+    ends_at: float | None  # on the monotonic clock; None for no limit
     longest_phase: float = 0.0
 
     def stop_if_passed(self) -> NoAction | None:
-        if self.ends_at is None or not self.longest_phase:  # each run makes some progress, or they would follow forever
+        # each run must make progress; otherwise, new runs would follow forever
+        if self.ends_at is None or not self.longest_phase:
             return None
         left = self.ends_at - self.clock.monotonic()
         if left >= max(MIN_SECONDS_LEFT, PHASE_MARGIN * self.longest_phase):
@@ -50,9 +51,9 @@ class JobContext:
 
     handoff: Handoff = ""
     previous_wave: Wave | None = None  # the stories that other jobs of this run worked on
-    workflow: str = ""  # file name of the workflow that continues where this run has to stop
+    workflow: str = ""  # file name of the workflow to start when this run has to stop
     run_url: str = ""
-    write_summary: Callable[[str], None] = lambda _: None  # where the run's report for people goes
+    write_summary: Callable[[str], None] = lambda _: None  # writes the job summary
 
     @property
     def run_number(self) -> str:
@@ -64,11 +65,11 @@ class GitHubContext:
     hub: GitHubHub
     git: Git
     remote: Remote
-    config: Config  # of the default branch
+    config: Config  # from the default branch
     repository: str
     base_branch: str
     base_commit: str
-    open_session: Callable[[Prd, int | None], Session]  # for a PRD and the issue that it came from
+    open_session: Callable[[Prd, int | None], Session]  # called with a PRD and the issue it came from
     progress: Progress
     deadline: Deadline
     job: JobContext = field(default_factory=JobContext)
@@ -78,7 +79,7 @@ class GitHubContext:
         return f"{self.config.branch_prefix}{prd_id}"
 
     def has_other_active_runs(self) -> bool:
-        """Return whether another run of this workflow is active; False if GitHub does not answer."""
+        """Whether another run of this workflow is active. False if GitHub cannot be reached."""
         try:
             return bool(self.job.workflow and self.hub.active_runs(self.job.workflow) - {self.job.run_number})
         except HubProblem as problem:
@@ -86,7 +87,7 @@ class GitHubContext:
             return False
 
     def active_stories(self) -> frozenset[str]:
-        """Return the stories that jobs of other runs work on, or will; none if GitHub does not answer."""
+        """Return the stories of unfinished jobs in other runs, or nothing if GitHub cannot be reached."""
         job = self.job
         try:
             jobs = self.hub.active_jobs(job.workflow, besides=job.run_number) if job.workflow else frozenset()

@@ -1,4 +1,4 @@
-"""Which PRDs an event is about, and the current text of each."""
+"""Find the PRDs that an event is about, and the current text of each."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ WORKFLOWS = ".github/workflows"
 
 @dataclass(frozen=True)
 class Subject:
-    """A PRD. `prd` is None if only its branch contains it."""
+    """A PRD. `prd` is None if only the branch contains its text."""
 
     id: str
     prd: Prd | None = None
     issue: int | None = None
-    can_start: bool = False  # the event may start it if it has no branch yet
-    started_by: ProcessedItem | None = None  # the comment that starts it; its plan executes the comment
+    can_start: bool = False  # whether the event may start the PRD if it has no branch yet
+    started_by: ProcessedItem | None = None  # the comment that starts the PRD; the commit of the plan marks it as done
 
 
 @dataclass(frozen=True)
 class UnreadablePrd:
-    """A PRD that cannot be read: it is reported, and nothing else is touched."""
+    """A PRD that cannot be read. It is reported and not processed further."""
 
     path: str
     problem: InputInvalid
@@ -63,23 +63,23 @@ class UnreadablePrd:
 
 @dataclass(frozen=True)
 class NoPrd:
-    """A file among the PRDs that is none, or an issue that is no longer wanted."""
+    """A file in the PRD directories that is not a PRD, or an issue that is no longer wanted."""
 
-    path: str  # of an issue: its number
+    path: str  # for an issue, its number
     reason: str
 
 
 @dataclass(frozen=True)
 class IssueWithoutPrd:
-    """An issue without a PRD: only commands that need none are answered there."""
+    """An issue without a PRD. Only commands that need no PRD are answered there."""
 
     number: int
-    unchanged_for: frozenset[int] = frozenset()  # comments whose authors saw the issue as it is now
+    unchanged_for: frozenset[int] = frozenset()  # comments whose authors saw the current text of the issue
 
 
 @dataclass(frozen=True)
 class StoryIssue:
-    """The issue of one story: it shows progress and takes no commands."""
+    """The issue of one story, which shows its progress. Commands there are not executed."""
 
     number: int
     prd: str
@@ -122,7 +122,7 @@ def find_subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterat
     for path in touched.present:
         subject = read_prd_file(context, path)
         if isinstance(subject, Subject) and subject.id in touched.merged_ids and is_built(context, subject):
-            continue  # added by the merge of its own pull request
+            continue  # added by the merge of the PRD's own pull request
         if isinstance(subject, Subject):
             if subject.id in seen:
                 yield UnreadablePrd(path, make_duplicate_id_error(subject.id, seen[subject.id], path))
@@ -143,17 +143,17 @@ def find_subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterat
 
 @dataclass(frozen=True)
 class TouchedFiles:
-    """The PRD files that a push touched."""
+    """The PRD files that a push changed."""
 
     present: tuple[str, ...]
     deleted: frozenset[str] = frozenset()
-    not_prds: tuple[str, ...] = ()  # in the PRD directories, but not PRDs
-    dropped_ids: frozenset[str] = frozenset()  # ids that these files had before
-    merged_ids: frozenset[str] = frozenset()  # ids whose state was pushed too: a pull request was merged
+    not_prds: tuple[str, ...] = ()  # files in the PRD directories that are not PRDs
+    dropped_ids: frozenset[str] = frozenset()  # ids that these files had before the push
+    merged_ids: frozenset[str] = frozenset()  # ids whose state was also pushed, because their pull request was merged
 
 
 def find_touched_prds(context: GitHubContext, event: BranchPushed) -> TouchedFiles:
-    """Find the files with git, because Actions does not list what a push touched."""
+    """Find the PRD files that a push changed. Uses git, because Actions does not list the files."""
     existing = set(list_prd_files(context))
     touched = event.paths
     known = event.before != NULL_SHA and context.git.has_commit(event.before)
@@ -182,7 +182,7 @@ def list_prd_ids_with_state(paths: tuple[str, ...]) -> frozenset[str]:
 
 
 def is_built(context: GitHubContext, subject: Subject) -> bool:
-    """Return whether the base branch already contains what the PRD says."""
+    """Whether the current text of the PRD is already built and merged into the base branch."""
     merged = StateStore(context.git, subject.id).load(context.base_commit).prd
     return merged is not None and subject.prd is not None and merged.blob == subject.prd.blob
 
@@ -208,7 +208,7 @@ def list_prd_files(context: GitHubContext) -> list[str]:
 
 
 def find_planned_path(context: GitHubContext, prd_id: str) -> str:
-    """Return the file that the branch on GitHub was planned from."""
+    """Return the path of the file from which the branch on GitHub was planned."""
     prd = load_prd_from_branch(context, prd_id)
     return prd.path if prd else ""
 
@@ -220,7 +220,7 @@ def load_prd_from_branch(context: GitHubContext, prd_id: str) -> Prd | None:
 
 
 def find_prd_by_id(context: GitHubContext, prd_id: str) -> Subject | None:
-    """Return the file on the base branch with this id, wherever it was moved."""
+    """Return the file with this id on the base branch, even if it was moved."""
     files = (read_prd_file(context, path) for path in list_prd_files(context)[:MAX_FILES_CHECKED])
     return next((each for each in files if isinstance(each, Subject) and each.id == prd_id), None)
 
@@ -269,10 +269,10 @@ def find_subjects_of_label(context: GitHubContext, event: LabelAdded) -> Iterato
 
 
 def explain_unwanted(context: GitHubContext, issue: Issue) -> str:
-    """Return why the issue is not wanted any more; empty if it is.
+    """Return why the issue is no longer wanted, or an empty string if it is.
 
-    The label may have been removed, or the issue closed, before the run started. Someone without permission cannot add
-    the label back.
+    The label may have been removed, or the issue closed, before the run started. Adding the label back requires
+    permission.
     """
     if not issue.open:
         return "the issue was closed"
@@ -290,7 +290,7 @@ def has_trigger_label(context: GitHubContext, issue: Issue) -> bool:
 
 
 def read_issue_prd(context: GitHubContext, issue: Issue) -> EventSubject:
-    """Read the issue as a PRD. Once it is planned, the branch holds the text that counts."""
+    """Read the issue as a PRD. Once it is planned, the text on the branch counts instead."""
     path = make_issue_prd_path(issue.number)
     data = build_issue_prd(issue.number, issue.title, issue.body).encode()
     try:
@@ -312,14 +312,14 @@ def find_subject_of_comment(context: GitHubContext, number: int, *, on_pull: boo
     prd_id = tracked or make_issue_prd_id(number)
     branch = context.branch_of(prd_id)
     if context.remote.head(branch) is not None or context.hub.pull_for_branch(branch) is not None:
-        return find_active_subject(prd_id)  # also if it was merged or closed and the branch deleted
+        return find_active_subject(prd_id)  # even if it was merged or closed and its branch was deleted
     if not tracked and issue is not None and not explain_unwanted(context, issue) and is_label_trusted(context, issue):
         return read_issue_prd(context, issue)  # the run that the label started was lost
     return IssueWithoutPrd(number)
 
 
 def find_tracked_prd_id(context: GitHubContext, issue: Issue) -> str:
-    """Return the PRD whose tracking issue or story issue this is; empty if we did not write it."""
+    """Return the PRD of one of our tracking or story issues, or an empty string for other issues."""
     return read_prd_marker(issue.body) if issue.author in context.hub.ours() else ""
 
 
@@ -342,7 +342,7 @@ def list_active_subjects(context: GitHubContext) -> Iterator[Subject]:
 
 
 def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
-    """Yield what was pushed or labelled while no run listened, or whose run ended before it did anything."""
+    """Yield PRDs that were pushed or labelled without a run, or whose run ended before it did anything."""
     branches = context.remote.branches(context.config.branch_prefix)
     for subject in map(partial(read_prd_file, context), list_prd_files(context)):
         if not isinstance(subject, Subject) or context.branch_of(subject.id) in branches:
@@ -358,24 +358,24 @@ def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
             and not find_tracked_prd_id(context, issue)
             and is_label_trusted(context, issue)
         )
-        # If it was merged or closed and its branch deleted, only a new label starts it again.
+        # If it was merged or closed and its branch was deleted, only a new label starts it again.
         if wanted and branch not in branches and context.hub.pull_for_branch(branch) is None:
             yield read_issue_prd(context, issue)
 
 
 def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
-    """Return whether the PRD is not built and its push should have started it."""
+    """Whether the PRD is not built although its push should have started a run."""
     assert subject.prd is not None, "a file has a text"
     if not context.job.workflow or is_built(context, subject):
         return False
     pushed_by = context.git.last_change(context.base_commit, subject.prd.path)
     if was_text_merged(context, subject.id, pushed_by):
-        return False  # it was reverted, so it is not wanted
+        return False  # it was reverted, so it is no longer wanted
     return context.git.read(pushed_by, f"{WORKFLOWS}/{context.job.workflow}") is not None
 
 
 def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool:
-    """Return whether this text was built and merged once, even if it was reverted since."""
+    """Whether this text was built and merged, even if the merge was reverted since."""
     pull = context.hub.pull_for_branch(context.branch_of(prd_id), context.base_branch)
     if pull is None or not pull.merged or not context.git.has_commit(pull.merge_sha):
         return False
@@ -383,7 +383,10 @@ def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool
 
 
 def is_label_trusted(context: GitHubContext, issue: Issue) -> bool:
-    """The label was added by someone with permission; its author must have it too, since the old text is unknown."""
+    """Whether the person who added the label and the author of the issue both have permission.
+
+    The author needs it too, because the text may have been edited after it was labelled.
+    """
     labelling = context.hub.last_labelling(issue.number, context.config.labels.trigger)
     return labelling is not None and can_label(context, labelling.by) and can_label(context, issue.author)
 
@@ -393,7 +396,7 @@ def can_label(context: GitHubContext, person: Actor) -> bool:
 
 
 def find_subject_by_name(context: GitHubContext, wanted: str) -> EventSubject:
-    """Find a PRD by id or by file."""
+    """Find a PRD by its id or path."""
     if ID.fullmatch(wanted) and context.remote.head(context.branch_of(wanted)) is not None:
         return find_active_subject(wanted)
     if wanted in list_prd_files(context):
@@ -414,9 +417,9 @@ def make_unknown_prd_error(context: GitHubContext) -> PrdInvalid:
 
 
 def find_subjects_of_server_dispatch(context: GitHubContext, event: ServerDispatched) -> Iterator[EventSubject]:
-    """Yield everything that a scheduled run looks at, and where the server saw comments or labels.
+    """Yield the subjects of a scheduled run, and those of the comments and labels that the server saw.
 
-    Permission is checked for each comment and label as usual.
+    Permission is still checked for each comment and label.
     """
     known: set[str] = set()
     for subject in (*list_active_subjects(context), *find_missed_subjects(context)):
@@ -425,7 +428,7 @@ def find_subjects_of_server_dispatch(context: GitHubContext, event: ServerDispat
         yield subject
     for prd in dict.fromkeys(each.prd for each in event.orders if each.prd not in known):
         known.add(prd)
-        yield find_active_subject(prd)  # merged, or never started: its command gets a reply
+        yield find_active_subject(prd)  # merged or never started, but its command gets a reply
     for number in dict.fromkeys(each.number for each in event.comment_refs):
         found = find_subject_of_reference(
             context, number, [each for each in event.comment_refs if each.number == number]

@@ -1,7 +1,7 @@
-"""A failed plan is paid for once: the same text is planned again only on request, never by a schedule.
+"""Remember failed plans, so that the same text is planned again only on request and never by a schedule.
 
-The failure is marked below the pull request or the issue. A PRD file that has neither yet gets a check on the commit
-that added its text.
+The failure is marked below the pull request or the issue. If a PRD file has neither yet, the commit that added its text
+gets a check.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.workflow.session import OutdatedPlan, Session
 
-INTERRUPTIONS = (Stopped, BranchMoved, RateLimited, HubUnreachable)  # the run was interrupted; the plan did not fail
+INTERRUPTIONS = (Stopped, BranchMoved, RateLimited, HubUnreachable)  # the run was interrupted, so the plan did not fail
 PLAN_PART = "the plan"
 NO_AUTOMATIC_RETRY = "There is no automatic retry, so it costs nothing more"
 
 
 def is_failed_plan(session: Session, problem: Prd2prError) -> bool:
-    """Return whether the planner was called for the PRD's present text and produced no plan."""
+    """Whether the planner was called for the current text of the PRD and produced no plan."""
     if isinstance(problem, INTERRUPTIONS) or is_plan_current(session):
         return False
     mine = (each.facts for each in session.services.journal.entries() if each.kind == "call")
@@ -50,7 +50,7 @@ def has_failed_before(context: GitHubContext, session: Session, pull: Pull | Non
 
 
 def report_failed_plan(context: GitHubContext, session: Session, pull: Pull | None, problem: Prd2prError) -> bool:
-    """Return whether the failure was reported. A failure to report must not hide it: the job reports it too."""
+    """Report the failure and return whether this succeeded. Otherwise, only the job reports it."""
     reply = ProblemReply.of(PLAN_PART, problem)
     remedy = " ".join(
         (
@@ -72,7 +72,7 @@ def report_failed_plan(context: GitHubContext, session: Session, pull: Pull | No
 
 
 def build_failed_check(session: Session, reply: ProblemReply) -> CheckRun:
-    """Build a neutral check: the job is red, and no one would remove a red mark from the base branch."""
+    """Build a neutral check. The job is already red, and a red mark on the base branch would stay forever."""
     prd = session.prd
     return CheckRun(
         key=f"{prd.id}/plan/{prd.blob}",
@@ -114,7 +114,7 @@ def stop_after_failed_plan(session: Session, pull: Pull | None) -> NoAction:
 
 
 def hold_until_replanned(session: Session, stop: NoAction) -> Session:
-    """Stop work until the present text of the PRD is planned."""
+    """Stop work until the current text of the PRD is planned."""
     head = session.git.branch_head(session.target.branch)
     planned = session.store.load(head).prd if head else None
     return (

@@ -1,7 +1,7 @@
-"""An issue that was labelled again: its new text counts, whatever became of the run that the label started.
+"""Detect an issue that was labelled again, so that its new text counts even if the run started by the label was lost.
 
-That run may have been cut off, or its plan may have failed. GitHub knows when the label was added, and the branch when
-the run started that made its plan.
+That run may have been cut off, or its plan may have failed. GitHub knows when the label was added, and the branch
+records when the run that made its plan started.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 
 
 def find_prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
-    """Return the text to plan, or why it cannot be planned (then nothing is built); None if not relabelled."""
+    """Return the PRD to plan, the reason why it cannot be planned, or None if the issue was not labelled again.
+
+    If it cannot be planned, nothing is built.
+    """
     context = found.context
     if found.subject.prd is not None or found.head is None:
         return None
@@ -33,13 +36,15 @@ def find_prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
     if isinstance(subject, UnreadablePrd):
         return wait_for_relabel(context, f"its text is not a valid PRD: {subject.problem.what}")
     if not can_label(context, issue.author):
-        # Its author can edit it at any time, and may not decide what is built.
-        return wait_for_relabel(context, "its text then is not known: its author may have changed it since")
+        # The author can edit the issue at any time, but has no permission to decide what is built.
+        return wait_for_relabel(
+            context, "its text at that time is unknown, because its author may have edited it since"
+        )
     return subject.prd if isinstance(subject, Subject) else None
 
 
 def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
-    """Return whether someone with permission added the label after this time."""
+    """Whether someone with permission added the label after this time."""
     labelling = context.hub.last_labelling(issue.number, context.config.labels.trigger)
     if labelling is None or not labelling.at or datetime.fromisoformat(labelling.at) <= datetime.fromisoformat(at):
         return False
@@ -47,13 +52,13 @@ def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
 
 
 def find_last_plan_time(state: BranchState) -> str:
-    """Return when the run started that made the last plan: a label added while it planned was too late for it."""
+    """Return when the run that made the last plan was started. It did not see labels that were added later."""
     store = state.store
     for commit in walk_first_parents(store.git, state.commit):
         step = read_commit_step(commit)
         if step is not None and step.phase is Phase.PLAN:
             made = store.load(commit.sha)
-            ids = made.run_ids()  # each begins with its time
+            ids = made.run_ids()  # ids start with a timestamp
             run = made.run(ids[-1]) if ids else None
             return run.started_at if run else commit.at
     return state.store.git.commit_info(state.commit).at

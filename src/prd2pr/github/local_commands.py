@@ -1,4 +1,4 @@
-"""Commands in a local repository without GitHub: the same handlers; the reply goes to the caller."""
+"""Execute commands in a local repository without GitHub. The handlers are the same; the caller gets the reply."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LocalCommandResult:
 
 
 def execute_local_command(session: Session, order: ServerCommand, sender: str) -> LocalCommandResult:
-    """Execute the command once; another process may be working on the branch and be faster."""
+    """Execute the command once. Retries if another process moves the branch at the same time."""
     for _ in range(MAX_TRIES):
         if is_executed(session.store.load(get_current_head(session)).status, order):
             break

@@ -1,4 +1,4 @@
-"""Messages outside GitHub (Discord, Slack, mail and others, through apprise). Nothing depends on their arrival."""
+"""Send notifications to Discord, Slack, mail and other services through apprise. Nothing depends on their delivery."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from prd2pr.github.outcome import PrdOutcome
 from prd2pr.workflow.interfaces import Progress
 
 INSTALL = "pip install 'prd2pr[notify]'"
-# What a chat would turn into a mention of everyone. PRDs are untrusted text.
+# PRDs are untrusted text, and a chat could turn these into a mention of everyone.
 MENTIONS = re.compile(r"@(?=\w)|<(?=[!@#])")
 ZERO_WIDTH_SPACE = "\u200b"
 
 
 def split_addresses(text: str) -> tuple[str, ...]:
-    """Split one variable at spaces and line ends."""
+    """Split the value of a variable at whitespace."""
     return tuple(text.split())
 
 
 def send_message(urls: Iterable[str], title: str, body: str) -> tuple[str, ...]:
-    """Send to each address; return a note for each failure, without the address, which contains secrets."""
+    """Send the message to each address and return a note for each failure.
+
+    Addresses contain secrets, so notes do not include them.
+    """
     wanted = tuple(urls)
     if not wanted:
         return ()
@@ -44,7 +47,7 @@ def send_message(urls: Iterable[str], title: str, body: str) -> tuple[str, ...]:
 
 
 def get_url_scheme(url: str) -> str:
-    """Return the only part of an address that may be shown."""
+    """Return the scheme, which is the only part of an address that may be shown."""
     found = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", url)
     return found[0].lower() if found else "no scheme"
 
@@ -55,7 +58,7 @@ def defuse_mentions(text: str) -> str:
 
 @contextmanager
 def _mute_apprise_log() -> Iterator[None]:
-    """Keep apprise from logging addresses with their secrets when something fails."""
+    """Keep apprise from logging addresses, which contain secrets."""
     log = logging.getLogger("apprise")
     before, log.disabled = log.disabled, True
     try:
@@ -65,7 +68,7 @@ def _mute_apprise_log() -> Iterator[None]:
 
 
 def send_notices(notify: Notify, env: Mapping[str, str], outcomes: Iterable[PrdOutcome], progress: Progress) -> None:
-    """Send one message per change: a scheduled run that finds nothing new sends nothing."""
+    """Send one message for each outcome that is new. A scheduled run without changes sends nothing."""
     urls = split_addresses(env.get(notify.urls_from, ""))
     wanted = [outcome for outcome in outcomes if outcome.is_news and outcome.status in notify.events]
     for outcome in wanted if urls else ():

@@ -1,4 +1,4 @@
-"""How a run on GitHub ended: one word for programs; a sentence and the next command for people."""
+"""The outcome of a run on GitHub: a status for programs, and a sentence and the next command for people."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ RunStatus = Literal[
     "done", "nothing-to-do", "waiting", "blocked", "budget", "deadline", "handed-on", "refused", "error"
 ]
 
-# A job is red if a person has to look into it, also if it did nothing of what was requested.
+# A job fails if a person has to look into it, or if it did none of the requested work.
 FAILED_STATUSES: frozenset[RunStatus] = frozenset({"blocked", "budget", "refused", "error"})
-# The worst outcome stands for a run over several PRDs.
+# The worst outcome represents a run over several PRDs.
 STATUSES_WORST_FIRST: tuple[RunStatus, ...] = (
     *("error", "refused", "budget", "blocked", "deadline", "handed-on", "waiting", "done", "nothing-to-do"),
 )
@@ -34,8 +34,6 @@ STATUS_BY_STOP: dict[ActionOutcome, RunStatus] = {
 
 @dataclass(frozen=True)
 class PrdOutcome:
-    """The outcome of one PRD in one run."""
-
     status: RunStatus
     reason: str
     next: str = ""
@@ -47,9 +45,9 @@ class PrdOutcome:
     steps: int = 0
     usd: float | None = 0.0
     tokens: int = 0
-    where: str = ""  # file and line that a person has to look at
+    where: str = ""  # file and line that a person should look at
     wave: Wave | None = None  # stories that other jobs of this run work on next
-    is_news: bool = True  # False if an earlier run reported the same
+    is_news: bool = True  # False if an earlier run already reported it
 
     @property
     def failed(self) -> bool:
@@ -61,5 +59,5 @@ def map_stop_to_status(stop: NoAction) -> RunStatus:
 
 
 def get_worst_outcome(outcomes: tuple[PrdOutcome, ...]) -> PrdOutcome:
-    """Return the outcome that stands for the whole run."""
+    """Return the outcome that represents the whole run."""
     return min(outcomes, key=lambda outcome: STATUSES_WORST_FIRST.index(outcome.status))

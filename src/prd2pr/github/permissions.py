@@ -1,7 +1,8 @@
-"""Who may do what: the permission level on GitHub decides, read again for the actor of every event and comment.
+"""Check permissions by the actor's level on GitHub, which is read again for every event and comment.
 
-Bots and the bot itself are ignored. Outsiders get no reply, because a bot that answers everyone can be made to flood.
-Members without the needed permission are told so. `author_association` and authorship of a pull request do not count.
+Bots, including our own, are ignored. Outsiders get no reply, because a bot that answers everyone can be abused to flood
+a repository. Members without the required permission get a reply. `author_association` and authorship of a pull request
+do not count.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from prd2pr.github.events.events import (
 )
 from prd2pr.github.messages.markers import starts_with_marker
 
-# From this level on a person is a member: everyone has `read` in a public repository.
+# The lowest level of a member. In a public repository everyone has `read`.
 MEMBER_LEVEL: PermissionLevel = "triage"
 LABEL_LEVEL: PermissionLevel = "write"
-# An older command is not executed: its author may have had no permission when it was written.
+# Older commands are not executed, because their authors may have had no permission when they wrote them.
 MAX_COMMAND_AGE = timedelta(days=3)
-# How far another machine's clock may be ahead of ours.
+# How far the clock of another machine may be ahead of ours.
 MAX_CLOCK_SKEW = timedelta(days=1)
 
 
@@ -44,14 +45,14 @@ class Allowed:
 @dataclass(frozen=True)
 class Denied:
     reason: str
-    silent: bool = True  # no reply is posted
+    silent: bool = True  # whether no reply is posted
 
 
 AccessDecision = Allowed | Denied
 
 
 def read_commands(comment: Comment, me: Actor) -> tuple[ParsedLine, ...]:
-    """Return the commands of a comment; none if its author or its history rules them out."""
+    """Return the commands of a comment, or none if it was edited or written by a bot."""
     if (
         comment.edited
         or _is_ignored_actor(comment.author, me)
@@ -62,7 +63,7 @@ def read_commands(comment: Comment, me: Actor) -> tuple[ParsedLine, ...]:
 
 
 def is_too_old(written_at: str, now: str) -> bool:
-    """Return whether a command is too old to be executed; times in ISO 8601 with a zone, the first may be unknown."""
+    """Whether a command is too old to be executed. Times are ISO 8601 with a zone; `written_at` may be empty."""
     return bool(written_at) and datetime.fromisoformat(now) - datetime.fromisoformat(written_at) > MAX_COMMAND_AGE
 
 
@@ -76,12 +77,12 @@ def check_command_permission(command: ParsedLine, level: PermissionLevel, actor:
 
 
 def check_event_permission(event: Event, level: PermissionLevel, me: Actor) -> AccessDecision:
-    """Decide whether an event may start a run. Each command of a comment is checked by itself as well."""
+    """Decide whether an event may start a run. The commands of a comment are also checked individually later."""
     match event:
         case EventIgnored():
             return Denied(event.reason)
         case ScheduleTriggered() | AppInstalled() | PullClosed() | PullReopened():
-            return Allowed()  # they reconcile, record or end work, and cannot start any
+            return Allowed()  # these reconcile, record or end work, and cannot start any
         case WorkflowDispatched() | ServerDispatched():
             return (
                 _check_workflow_dispatch(event, level, me)
@@ -105,9 +106,9 @@ def _check_workflow_dispatch(event: WorkflowDispatched, level: PermissionLevel, 
 
 
 def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: Actor) -> AccessDecision:
-    """Without commands it only reconciles. A command is trusted because GitHub lets only writers send it.
+    """Check the sender of server commands. A dispatch without commands only reconciles and is always allowed.
 
-    Nothing more is known about Apps and workflows; the permission of people is checked.
+    GitHub lets only writers dispatch. Apps and workflows are trusted for that; for people, the permission is checked.
     """
     if not event.orders or (event.actor is not None and event.actor.bot):
         return Allowed()
@@ -138,7 +139,10 @@ def _require_level(
 
 
 def _is_ignored_actor(actor: Actor, me: Actor) -> bool:
-    """A person whose own token the run uses is still a person; what we write with it is known by its marker."""
+    """Whether the actor is a bot.
+
+    A person whose token the run uses is not; our own comments are found by their marker.
+    """
     return actor.bot or actor.login.endswith("[bot]") or (me.bot and _is_same_actor(actor, me))
 
 

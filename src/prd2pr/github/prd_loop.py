@@ -1,4 +1,4 @@
-"""The main loop of one PRD in one run: execute its commands in order, then the work that a run command asks for."""
+"""The main loop of one PRD in one run: execute its commands in order, then the phases that a run command requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from prd2pr.workflow.run import describe_stop, get_current_head, refuse_lost_ste
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 
-# Not RED: there the tests fail, and CI with them.
+# RED is missing, because its tests must fail, and CI with them.
 PHASES_WITH_PASSING_CI = frozenset({Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
 
 
@@ -59,7 +59,7 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
 
 
 def list_commits_judged_by_ci(session: Session, head: str, status: Status) -> list[str]:
-    """Return the newest commits, newest first; none from before a person unblocked the project."""
+    """Return the newest commits, newest first, but none from before a person unblocked the project."""
     return list(islice(_commits_since(session, head, find_last_unblock_time(status)), FAILED_COMMITS_TO_STOP))
 
 
@@ -79,7 +79,7 @@ def find_last_unblock_time(status: Status) -> str:
 def run_until_idle(run: PrdRun) -> NoAction:
     """Work until nothing is left to do.
 
-    Comments are read again between two phases, so `/tdd pause` takes effect after the present phase.
+    Comments are read again between phases, so `/tdd pause` takes effect after the current phase.
     """
     stop = ensure_plan(run) or block_on_failed_ci(run.context.hub, run.session)
     if stop is not None and run.context.git.branch_head(run.session.target.branch) is None:
@@ -114,7 +114,7 @@ def ensure_plan(run: PrdRun) -> NoAction | None:
     session = run.session = reload_changed_prd(run.session, state)
     if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
         if starts_without_approval(run):
-            publish_run(run, None)  # the planning run was cut off: people see the plan before anything is built
+            publish_run(run, None)  # the planning run was cut off; publish the plan before anything is built
         return None
     if not run.activity.requested and has_failed_before(run.context, session, run.pull):
         stop = stop_after_failed_plan(session, run.pull)
@@ -132,7 +132,7 @@ def ensure_plan(run: PrdRun) -> NoAction | None:
 
 
 def is_query_only(run: PrdRun) -> bool:
-    """Return whether the trigger contains queries only; another run may be planning the present text."""
+    """Whether the trigger contains only queries. In that case, another run may be planning the current text."""
     trigger_comment = run.queue.trigger_comment
     if trigger_comment is None or run.activity.requested:
         return False
@@ -141,7 +141,7 @@ def is_query_only(run: PrdRun) -> bool:
 
 
 def replan_after_resume(run: PrdRun, stop: NoAction | None) -> NoAction | None:
-    """Plan a PRD that changed during a pause before anything else is published."""
+    """Replan a PRD that changed during a pause, before anything else is published."""
     session = run.session
     if not run.activity.changed or session.host.outdated_plan is not None:
         return stop
@@ -155,11 +155,12 @@ def replan_after_resume(run: PrdRun, stop: NoAction | None) -> NoAction | None:
 
 
 def return_to_approval(run: PrdRun) -> None:
-    """Make the project wait for approval again if nothing approved is left, so that `/approve` is legal."""
+    """Let the project wait for approval again if no approved story is left, so that `/approve` is legal."""
     session = run.session
     if read_run_status(run).state is ProjectState.SPRINT_ACTIVE:
         before = get_current_head(session)
-        with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # the next iteration reloads
+        # the next iteration reloads the branch
+        with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):
             prepare_sprint(session, before)
         refuse_lost_steps(session, before)
 
@@ -175,7 +176,7 @@ def has_run_command(run: PrdRun) -> bool:
 
 
 def is_waiting_for_budget(run: PrdRun) -> bool:
-    """Return whether the last run stopped for its budget: a schedule must not spend the next one."""
+    """Whether the last run stopped because of its budget, so that a scheduled run must not spend another one."""
     if run.pull is None or run.steps:
         return False
     marker = make_marker("waiting", run.session.prd.id, f"budget/{get_current_head(run.session)}")
@@ -183,12 +184,12 @@ def is_waiting_for_budget(run: PrdRun) -> bool:
 
 
 def starts_without_approval(run: PrdRun) -> bool:
-    """Return whether the plan needs no approval and work starts with the first phase."""
+    """Whether the plan needs no approval, so that the first phase can start."""
     return run.session.constraints.approval == "none" and read_run_status(run).state is ProjectState.BACKLOG_READY
 
 
 def limit_to_ordered_story(run: PrdRun) -> Session:
-    """Restrict the session to the story of the run command. A blocked one is not tried again."""
+    """Restrict the session to the story of the run command. A blocked story is not tried again."""
     return replace(
         run.session,
         target=replace(
@@ -209,7 +210,7 @@ def read_run_status(run: PrdRun) -> Status:
 
 
 def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
-    """Execute one command. A change shows in the status comment; queries and refusals get a reply."""
+    """Execute one command. Changes show in the status comment; queries and refusals get a reply."""
     before = get_current_head(run.session)
     try:
         if queued.request.command.reads:
@@ -222,20 +223,20 @@ def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | 
         refuse_lost_steps(run.session, before)
         run.session.services.journal.move_entries(before, get_current_head(run.session))
         if isinstance(queued.request.settles, ExecutedCommand):
-            run.session.log.branch_writes.pending = None  # only the decision's own commit may record a server command
-        run.queue.requeue(queued)  # another run was faster: reload the branch and look at the comment again
+            run.session.log.branch_writes.pending = None  # only the commit of the decision may record a server command
+        run.queue.requeue(queued)  # another run was faster: reload the branch and check the comment again
         refuse_hand_edits(run.session, moved=True)
         return stop
     except (Stopped, HubProblem, StateProblem, StepsLost):
-        raise  # not the command's fault, and later commands would fail too
+        raise  # not caused by the command, so later commands would fail too
     except Prd2prError as problem:
         return reply_command_failed(run, queued, problem)
 
 
 def retry_failed_plan(run: PrdRun) -> None:
-    """Try a failed plan once more because a person gave a command."""
+    """Plan again after a failure, because a person gave a command."""
     held = run.session.host.outdated_plan
-    if held is None or held.blob == run.session.prd.blob:  # the new text is not known
+    if held is None or held.blob == run.session.prd.blob:  # the new text is unknown
         return
     run.session = replace(run.session, host=replace(run.session.host, outdated_plan=None))
     try:
@@ -246,7 +247,7 @@ def retry_failed_plan(run: PrdRun) -> None:
 
 
 def reply_command_failed(run: PrdRun, queued: QueuedCommand, problem: Prd2prError) -> NoAction:
-    """Reply with the error. The command is then done: it neither blocks others nor is retried."""
+    """Reply with the error. The command is then done, so it neither blocks others nor is retried."""
     run.session.log.branch_writes.pending = None
     run.activity.error = problem
     run.context.progress.say("note", text=" ".join(problem.lines()))
@@ -279,7 +280,7 @@ def apply_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | No
 
 
 def reply_not_executed(run: PrdRun, queued: QueuedCommand, stop: NoAction) -> None:
-    """Reply to a permitted command that led to nothing, so that no later run spends money on it."""
+    """Reply to a permitted command that had no effect, so that no later run spends money on it."""
     run.session.log.branch_writes.pending = None
     shown = queued.request.command.shown
     reply = NotNow.of(shown, stop)

@@ -1,4 +1,4 @@
-"""One PRD in one run on GitHub: load it, work on it, publish the result."""
+"""One PRD in one run on GitHub: load it, work on it, and publish the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from prd2pr.workflow.run_end import record_spending
 
 
 def run_prd_on_github(context: GitHubContext, subject: Subject, trigger: Trigger, *, requested: bool) -> PrdOutcome:
-    """Work on one PRD and publish the result, whatever it is."""
+    """Work on one PRD and publish the result, even if it is an error."""
     found = load_remote_prd(context, subject)
     ended = check_preconditions(found)
     if ended is not None:
@@ -70,7 +70,7 @@ def run_prd_on_github(context: GitHubContext, subject: Subject, trigger: Trigger
 def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> PrdRun:
     context, head, pull = found.context, found.head, found.pull
     session = open_current_session(found)
-    # Only a head that was not published before has to be checked.
+    # Only a head that was never published has to be checked.
     refuted = find_rewritten_steps(context.git, head) if head and not found.last_shown_head else None
     session = replace(
         session,
@@ -80,7 +80,8 @@ def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> P
     )
     session.log.branch_writes.pending = found.subject.started_by
     if context.job.handoff:
-        session.log.id = record_id_for_run(session.log.id, context.job.run_number)  # its jobs share one budget
+        # the jobs of one workflow run share one budget
+        session.log.id = record_id_for_run(session.log.id, context.job.run_number)
     activity = RunActivity(requested=requested)
     run = PrdRun(context, session, queue, None if pull and pull.merged else pull, activity)
     run.session = replace(
@@ -93,7 +94,7 @@ def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> P
 
 
 def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAction | PrdOutcome:
-    """Work on the PRD. Returns an outcome if there is nothing new to publish."""
+    """Work on the PRD and publish the result. Returns an outcome if there is nothing new to publish."""
     session = run.session
     if session.host.refuted is not None:
         return refuse_rewritten_branch(run, session.host.refuted)
@@ -115,17 +116,17 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
 
 
 def stop_for_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> PrdOutcome:
-    """Stop because the branch was forced back, deleted or its state edited while the run worked."""
+    """Stop because the branch was force-pushed or deleted, or its state edited, during the run."""
     found = load_remote_prd(run.context, subject)
     ended = check_preconditions(found) or PrdOutcome("waiting", problem.what, "/tdd run")
     trigger = run.queue.trigger
     if not isinstance(problem, StepsLost):
-        trigger = replace(trigger, comment=None)  # it is executed after the revert
+        trigger = replace(trigger, comment=None)  # the command is executed after the revert
     return stop_without_work(found, ended, trigger, requested=True)
 
 
 def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcome:
-    """Publish rewritten steps as such before anything is spent. Queries are still answered."""
+    """Report rewritten steps before anything is spent. Queries are still answered."""
     session, stop = run.session, NoAction("blocked", refuted.sentence(), RESTORE_STEP.command)
 
     def build_reply(request: CommandRequest) -> CommandReply:
@@ -142,7 +143,7 @@ def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcom
 
 
 def reply_to_repeated_command(run: PrdRun, stop: NoAction) -> None:
-    """Explain why a repeated run command, which makes no commit, led to no phase."""
+    """Explain why a repeated run command, which makes no commit, did not start a phase."""
     trigger_comment = run.queue.trigger_comment
     if trigger_comment is not None and stop.outcome != "deadline":
         reply_to_trigger(
@@ -151,7 +152,10 @@ def reply_to_repeated_command(run: PrdRun, stop: NoAction) -> None:
 
 
 def reply_to_failed_commands(run: PrdRun, problem: Prd2prError) -> bool:
-    """Return whether a reply was due. Failures of GitHub or of a race are retried instead."""
+    """Reply to the commands that started the run, and return whether there were any.
+
+    Problems with GitHub and lost races are retried instead.
+    """
     trigger = run.queue.trigger
     if not trigger or isinstance(problem, Stopped | HubProblem | BranchMoved):
         return False
@@ -169,13 +173,13 @@ def reply_to_failed_commands(run: PrdRun, problem: Prd2prError) -> bool:
 
 
 def report_unpublished_parts(run: PrdRun) -> None:
-    """Report below the issue if there is no pull request."""
+    """Report parts that could not be published below the issue, if there is no pull request."""
     if run.links.pull is None and run.links.notes and run.session.target.issue is not None:
         post_problem(run.context.hub, run.session.target.issue, run.session.prd.id, run.links.notes[0])
 
 
 def report_run_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) -> None:
-    """Publish the problem. A failure to publish must not hide it."""
+    """Publish the problem. If publishing fails, the run still reports the original problem."""
     try:
         publish_run_problem(run, problem, answered=answered)
     except Prd2prError as another:
@@ -183,7 +187,7 @@ def report_run_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) -> 
 
 
 def publish_run_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) -> None:
-    """Publish on the pull request; before there is one, below the issue unless its command was answered."""
+    """Publish the problem on the pull request, or below the issue if there is none and its command got no reply."""
     if run.context.git.branch_head(run.session.target.branch) is not None:
         publish_run(run, NoAction("stopped", problem.what, problem.remedy), problem)
         return
@@ -193,12 +197,12 @@ def publish_run_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) ->
 
 
 def ensure_another_run(run: PrdRun) -> bool:
-    """Return whether another run is active; otherwise start one, since answering a query starts no work."""
+    """Return whether another run is active, and otherwise start one. A run that only answers queries does no work."""
     if run.context.has_other_active_runs():
         return True
     try:
         dispatch_next_run(run, "a run command is in force and no run is active")
-    except HubProblem as problem:  # the next scheduled run finds it
+    except HubProblem as problem:  # the next scheduled run continues
         run.context.progress.say("note", text=f"no other run could be started: {problem.what}")
     return False
 

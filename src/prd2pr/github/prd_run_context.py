@@ -17,22 +17,22 @@ from prd2pr.workflow.session import Session
 
 @dataclass
 class RunActivity:
-    """What people asked of this run, and what became of it."""
+    """The requests to this run and their results."""
 
-    requested: bool = False  # work was requested, by an event or a command
-    queried: bool = False  # a query was answered; it changes nothing
-    deferred: bool = False  # paid work is left to another run, because this one only answers a query
+    requested: bool = False  # an event or a command requested work
+    queried: bool = False  # a query was answered; queries change nothing
+    deferred: bool = False  # this run only answers a query and leaves paid work to another run
     changed: bool = False  # a command that needs no phase changed the branch
-    error: Prd2prError | None = None  # of the last command that failed
-    refusal: str = ""  # the last command that was not executed, and why
+    error: Prd2prError | None = None  # error of the last failed command
+    refusal: str = ""  # reason why the last command was not executed
     problem_reported: bool = False  # the problem already has its own comment or check
-    blocked_before: bool = False  # an earlier run reported the block
-    not_wanted: PrdOutcome | None = None  # why no work starts automatically any more; a command clears it
+    blocked_before: bool = False  # an earlier run already reported the block
+    not_wanted: PrdOutcome | None = None  # why no work starts automatically; a command clears it
 
 
 @dataclass
 class ProofCache:
-    """Results per head commit, because each one takes a run of the whole test suite."""
+    """Results by head commit, because computing each one runs the whole test suite."""
 
     refutations: dict[str, BranchRefutation | None] = field(default_factory=dict)
     passing_merges: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class ProofCache:
 
 @dataclass
 class ParallelStories:
-    """Stories that are worked on in their own jobs and branches."""
+    """Stories that have their own jobs and branches."""
 
-    wave: Wave | None = None  # handed to other jobs after this one
+    wave: Wave | None = None  # handed off to other jobs after this one
     may_exist: bool = True  # stories may have their own branches; checked at least once
-    set_aside: set[str] = field(default_factory=set)  # cannot be integrated now
+    set_aside: set[str] = field(default_factory=set)  # stories that cannot be integrated now
 
 
 @dataclass
@@ -56,7 +56,7 @@ class PrdRun:
     activity: RunActivity = field(default_factory=RunActivity)
     steps: int = 0
     links: PublishedLinks = field(default_factory=PublishedLinks)
-    tracking: int | None = None  # number of the tracking issue; None: not looked up yet
-    pull_opened: bool = False  # by this run
+    tracking: int | None = None  # number of the tracking issue, or None if it was not looked up yet
+    pull_opened: bool = False  # whether this run opened it
     proofs: ProofCache = field(default_factory=ProofCache)
     parallel: ParallelStories = field(default_factory=ParallelStories)

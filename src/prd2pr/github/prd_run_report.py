@@ -1,4 +1,4 @@
-"""What people see of a PRD's run, during the run and at its end, and how it ended."""
+"""Publish the state of a PRD during and at the end of a run, and build the outcome of the run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN_COMMAND = "/tdd run"
 
 
 def stop_for_spend_limit(run: PrdRun, limit: SpendLimit) -> NoAction:
-    """Stop between two phases, so nothing is lost. Without a plan there is no pull request to comment on."""
+    """Return the stop for a spend limit, or raise an error if there is no pull request yet to report it on."""
     if run.context.git.branch_head(run.session.target.branch) is None:
         issue, prd = run.session.target.issue, run.session.prd
         label = run.context.config.labels.trigger
@@ -43,7 +43,7 @@ def stop_for_spend_limit(run: PrdRun, limit: SpendLimit) -> NoAction:
 
 
 def publish_run(run: PrdRun, stop: NoAction | None, problem: Prd2prError | None = None) -> None:
-    """Publish what the branch shows. Without a plan there is nothing to publish."""
+    """Publish the state of the branch. Does nothing without a plan."""
     context, session = run.context, run.session
     head = context.git.branch_head(session.target.branch)
     if head is None:
@@ -55,7 +55,7 @@ def publish_run(run: PrdRun, stop: NoAction | None, problem: Prd2prError | None 
 
 
 def publish_cancelled_run(run: PrdRun, problem: Stopped) -> None:
-    """Update the status comment first: the runner kills the job within seconds."""
+    """Update only the status comment, because the runner kills the job within seconds."""
     try:
         if run.context.git.branch_head(run.session.target.branch) is not None:
             publish_cancellation(run.context.hub, build_publish_request(run, None, problem), run.links.tracking)
@@ -78,7 +78,7 @@ def build_publish_request(run: PrdRun, stop: NoAction | None, problem: Prd2prErr
 
 
 def prove_once(run: PrdRun, head: str) -> BranchRefutation | None:
-    """Verify a head once per run: it takes every test of the branch."""
+    """Verify a head once per run, because this runs all tests of the branch."""
     if head not in run.proofs.refutations:
         run.proofs.refutations[head] = find_refuted_claims(run.session, head)
     return run.proofs.refutations[head]
@@ -91,7 +91,7 @@ def list_passing_base_merges(run: PrdRun, head: str) -> frozenset[str]:
 
 
 def is_proved_already(run: PrdRun) -> bool:
-    """Return whether an earlier run proved this head on this base and nothing was requested since."""
+    """Whether an earlier run proved this head on this base, and nothing was requested since."""
     if run.pull is None or run.activity.requested or run.activity.queried or run.steps or run.activity.changed:
         return False
     found = run.context.hub.find_comment(run.pull.number, make_marker("status", run.session.prd.id))
@@ -110,7 +110,7 @@ def build_run_outcome(run: PrdRun, stop: NoAction) -> PrdOutcome:
     head = session.git.branch_head(session.target.branch)
     step = read_step(session.git.commit_info(head).trailers) if head else None
     if step is not None and (step.phase is Phase.NOTE or not run.steps):
-        step = None  # a decision is not a phase, and neither is what an earlier run did
+        step = None  # a decision is not a phase, and the step of an earlier run does not count
     spend = session.log.spend
     return PrdOutcome(
         status,
@@ -130,12 +130,12 @@ def build_run_outcome(run: PrdRun, stop: NoAction) -> PrdOutcome:
 
 
 def classify_run_end(run: PrdRun, stop: NoAction) -> tuple[RunStatus, str, str]:
-    """Return status, reason and next step. A run that did nothing of what was requested is not a success."""
+    """Return status, reason and next step. A run that did none of the requested work is not a success."""
     status, refused = map_stop_to_status(stop), run.activity.refusal or run.queue.last_refusal
     head = run.session.git.branch_head(run.session.target.branch)
     refuted = run.proofs.refutations.get(head) if head else None
     unpublished = [note for note in run.links.notes if note.code != TrackerMissing.code]
-    if unpublished:  # the work is pushed, but people do not see all of it
+    if unpublished:  # the work is pushed, but not all of it is visible to people
         note = unpublished[0]
         return "error", f"{note.command} could not be published: {note.what}", note.remedy
     if refuted is not None:
@@ -151,10 +151,10 @@ def classify_run_end(run: PrdRun, stop: NoAction) -> tuple[RunStatus, str, str]:
 
 
 def watch_comments(run: PrdRun) -> None:
-    """Read commands from every issue and pull request of this PRD."""
+    """Watch all issues and pull requests of this PRD for commands."""
     if run.tracking is None and run.session.target.issue is None and run.session.config.tracker.kind != "none":
         run.tracking = NO_ISSUE
-        with suppress(TrackerMissing):  # reported when it was to be published
+        with suppress(TrackerMissing):  # already reported by the attempt to publish it
             issue = run.links.tracking or run.context.hub.find_issue(make_marker("tracking", run.session.prd.id))
             run.tracking = issue.number if issue else NO_ISSUE
     elif run.links.tracking is not None:

@@ -1,6 +1,6 @@
-"""The current text of a PRD, at the start of a run and again before it would change a plan.
+"""The current text of a PRD, at the start of a run and again before the run would change a plan.
 
-A run can take hours: another run may have planned a newer text meanwhile.
+A run can take hours, and another run may have planned a newer text in the meantime.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def open_current_session(found: RemotePrd) -> Session:
 
 
 def load_current_prd(found: RemotePrd) -> Prd:
-    """Return what was pushed or labelled; else the file on the base branch; else what the branch was planned from.
+    """Return the pushed or labelled text, else the file on the base branch, else the text that was planned.
 
-    An issue's author can edit it, so once it is planned, its new text counts only after a new label.
+    An issue's author can edit it at any time. Once it is planned, a new text counts only after a new label.
     """
     context, subject = found.context, found.subject
     if subject.prd is not None:
@@ -51,7 +51,7 @@ def read_prd_at_head(found: RemotePrd) -> Prd | None:
 
 
 def reload_prd(found: RemotePrd, session: Session) -> Session:
-    """Return the session with the PRD's present text. `found`: the PRD when the run started."""
+    """Return the session with the current text of the PRD. `found` is the PRD at the start of the run."""
     context = with_current_base(found.context)
     head = context.git.branch_head(session.target.branch)
     now = RemotePrd(context, replace(found.subject, prd=None), head, found.pull)
@@ -62,7 +62,7 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
 
 
 def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
-    """Keep the labelled text, unless another run planned the issue since and no label was added after that."""
+    """Keep the labelled text, unless another run has planned the issue and no label was added after that."""
     before, planned = read_prd_at_head(found), read_prd_at_head(now)
     assert planned is not None, "the caller checked it"
     if before is not None and before.blob == planned.blob:

@@ -1,4 +1,7 @@
-"""Checks before any work: closed, merged, deleted, forced back, edited by hand. A failed check is reported once."""
+"""Checks before any work: was the pull request closed or merged, or the branch deleted, force-pushed or edited?
+
+A failed check is reported once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from prd2pr.workflow.session import Session
 
 @dataclass(frozen=True)
 class RemotePrd:
-    """A PRD as it is on GitHub; the local branch is at the same commit."""
+    """A PRD as it is on GitHub. The local branch is at the same commit."""
 
     context: GitHubContext
     subject: Subject
@@ -49,7 +52,7 @@ class RemotePrd:
 
     @cached_property
     def last_shown_head(self) -> str:
-        """The head that was published last."""
+        """The head that was last published."""
         pull = self.open_pull
         status = self.context.hub.find_comment(pull.number, make_marker("status", self.subject.id)) if pull else None
         return read_sha_marker("head", status.body) if status else ""
@@ -70,7 +73,7 @@ def load_remote_prd(context: GitHubContext, subject: Subject) -> RemotePrd:
 
 
 def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
-    """Return why no work is done; None if work may start. What people closed or deleted stays so."""
+    """Return why no work may start, or None. Closed pull requests and deleted branches are left as they are."""
     context, subject, head, pull = found.context, found.subject, found.head, found.pull
     if pull is None and head is None:
         return None if subject.can_start else PrdOutcome("nothing-to-do", f"{subject.id} has no branch here")
@@ -91,7 +94,10 @@ def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
 
 
 def check_merged(found: RemotePrd, pull: Pull) -> PrdOutcome | None:
-    """A changed PRD may start again from the base branch. Its old branch is not ours to delete."""
+    """Return the outcome for a merged pull request, or None if the PRD has changed and may start again.
+
+    The old branch must be gone first. Only a person may delete it.
+    """
     context, subject, head = found.context, found.subject, found.head
     if head is not None and is_started_after_merge(context.git, head, context.base_commit, pull):
         return None
@@ -109,7 +115,7 @@ def check_merged(found: RemotePrd, pull: Pull) -> PrdOutcome | None:
 
 
 def check_changed_base(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | None:
-    """Nothing was planned or proved for the new base, and a second pull request would not help."""
+    """Refuse a changed base. Nothing was planned or proved for it, and a second pull request would not help."""
     if pull.base == found.context.base_branch:
         return None
     original_base = found.state_at(head).project.base_branch
@@ -120,13 +126,13 @@ def check_changed_base(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | 
 
 
 def check_forced_back(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | None:
-    """The status comment names the last pushed step. A branch without it was forced back."""
+    """Refuse a branch that no longer contains the last published step, because it was force-pushed."""
     git, last = found.context.git, found.last_shown_head
     if not last or last == head or (git.has_commit(last) and git.is_ancestor(last, head)):
         return None
     reason = f"{found.branch} was force-pushed: it no longer contains {last[:10]}, the last step"
     remedy = f"Push {last[:10]} again to continue from there"
-    if find_rewritten_steps(git, head) is None:  # otherwise its steps differ from what was proved
+    if find_rewritten_steps(git, head) is None:  # otherwise its steps differ from the proved ones
         remedy += f"; or delete prd2pr's status comment to continue from {head[:10]}"
     remedy += "."
     reply = ProblemReply("this run", reason, found.branch, remedy)
@@ -135,7 +141,7 @@ def check_forced_back(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | N
 
 
 def check_edited_state(found: RemotePrd, head: str) -> PrdOutcome | None:
-    """Hand-edited state is not trusted: neither commands nor cursors nor verdicts."""
+    """Refuse state that was edited by hand: its commands, cursors and verdicts cannot be trusted."""
     commit = hand_edits.find_hand_edit(found.context.git, found.context.base_commit, head)
     if commit is None:
         return None
@@ -147,16 +153,16 @@ def check_edited_state(found: RemotePrd, head: str) -> PrdOutcome | None:
 
 
 def check_missing_plan(found: RemotePrd, head: str) -> PrdOutcome | None:
-    """A branch without a plan only shares our prefix."""
+    """Ignore a branch without a plan, which only shares our prefix."""
     if found.subject.prd is not None or found.state_at(head).planned:
         return None
     return PrdOutcome("nothing-to-do", f"{found.branch} contains no plan and is left alone", "delete or rename it")
 
 
 def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
-    """Return why an issue is no longer wanted: its label was removed, or it was closed.
+    """Return the outcome if an issue is no longer wanted because its label was removed or it was closed.
 
-    An issue that `/epic` started never had the label.
+    An issue that was started with `/epic` never had the label.
     """
     context, issue = found.context, found.issue
     reason = explain_unwanted(context, issue) if issue is not None else ""
@@ -174,12 +180,12 @@ def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
 
 
 def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, requested: bool) -> PrdOutcome:
-    """Report why nothing is done, once. An unchanged state is no news and no failed job."""
+    """Report once why no work is done. If nothing has changed since, this is no news and the job does not fail."""
     context, subject, pull = found.context, found.subject, found.pull
     closed = pull is not None and not pull.open
     if trigger:
         reply = reply_stopped(found, trigger, stop)
-        stop = reply if closed else stop  # otherwise it waits for a person to fix it
+        stop = reply if closed else stop  # otherwise the outcome waits for a person to fix the problem
     is_news = False
     if pull is not None and closed:
         is_news = publish_closed(context, subject, pull, found.head)
@@ -191,7 +197,7 @@ def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, r
 
 
 def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOutcome:
-    """Reply to commands with the reason and what helps; answer queries."""
+    """Answer queries, and reply to other commands with the reason and the remedy."""
     status = found.state_at(found.head).status if found.head else Status()
     reader = open_read_session(found)
 
@@ -207,7 +213,7 @@ def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOu
 
 
 def open_read_session(found: RemotePrd) -> Session | None:
-    """Open the branch, or what was merged if it was deleted since. Hand-edited state is not read."""
+    """Open the branch, or the merged state if the branch was deleted. State that was edited by hand is not read."""
     context, at = found.context, found.head or found.context.base_commit
     prd = found.state_at(at).prd
     if prd is None or hand_edits.find_hand_edit(context.git, context.base_commit, at) is not None:

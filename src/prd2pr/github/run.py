@@ -1,4 +1,4 @@
-"""One run on GitHub, from an event to what people see. Every run does whatever is missing.
+"""One run on GitHub, from an event to its published result. Every run does all pending work.
 
 event → permission → PRDs → branch → pending commands, in order → phases, each committed and pushed → pull request,
 status comment, checks → outcome
@@ -48,12 +48,12 @@ from prd2pr.views.models import NextStep
 
 
 def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
-    """Handle an event; return one outcome per PRD, at least one."""
+    """Handle an event and return one outcome per PRD, but at least one."""
     refusal = refuse_event(context, event)
     if refusal is not None:
         return (refusal,)
     if isinstance(event, ScheduleTriggered) and context.has_other_active_runs():
-        # It looks for missed work and must not pay for work in progress; GitHub does not say for which PRD that is.
+        # A scheduled run must not pay for work in progress, and GitHub does not say which PRD the other run is for.
         return (PrdOutcome("nothing-to-do", "another run is active; the next scheduled run checks again"),)
     subjects = (
         tuple(find_subjects_of_server_dispatch(context, event))
@@ -61,12 +61,12 @@ def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]
         else find_subjects(context, event)
     )
     if len(subjects) > 1 and context.job.handoff == "to jobs":
-        context = replace(context, job=replace(context.job, handoff="to a run"))  # the jobs of a run have one PRD
+        context = replace(context, job=replace(context.job, handoff="to a run"))  # the jobs of a run share one PRD
     return collect_outcomes([try_subject(context, event, subject) for subject in subjects])
 
 
 def continue_wave(context: GitHubContext, wave: Wave) -> tuple[PrdOutcome, ...]:
-    """Integrate a wave's stories and continue its PRD. Permission was checked when the wave started."""
+    """Integrate the stories of a wave and continue its PRD. Permission was checked when the wave started."""
     context = replace(context, job=replace(context.job, previous_wave=wave))
     return collect_outcomes(
         [try_subject(context, WorkflowDispatched({"prd": wave.prd}), find_active_subject(wave.prd))]
@@ -83,7 +83,7 @@ def collect_outcomes(found: list[PrdOutcome | Exception]) -> tuple[PrdOutcome, .
 
 
 def try_subject(context: GitHubContext, event: Event, subject: EventSubject) -> PrdOutcome | Exception:
-    """Handle one PRD; its failure does not keep the others from being handled."""
+    """Handle one PRD. A failure is returned, so that the other PRDs are handled too."""
     try:
         return handle_subject(context, event, subject)
     except Stopped:
@@ -100,7 +100,7 @@ def try_subject(context: GitHubContext, event: Event, subject: EventSubject) -> 
 
 
 def find_pull_url(context: GitHubContext, branch: str) -> str:
-    """A failure to find it must not hide the original problem."""
+    """Return the URL of the pull request. Errors are ignored, because they must not hide the original problem."""
     try:
         pull = context.hub.pull_for_branch(branch, context.base_branch)
     except Prd2prError:
@@ -116,7 +116,7 @@ def refuse_event(context: GitHubContext, event: Event) -> PrdOutcome | None:
     decision = check_event_permission(event, level, context.hub.me())
     if not isinstance(decision, Denied):
         return None
-    # A member's comment is answered below, command by command. An outsider's comment must not fail the job.
+    # Commands of a member are answered one by one later. A comment by an outsider must not fail the job.
     if isinstance(event, CommentCreated) and not decision.silent:
         return None
     return PrdOutcome("nothing-to-do" if isinstance(event, CommentCreated) else "refused", decision.reason)
@@ -143,7 +143,7 @@ def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) 
 
 
 def describe_trigger(event: Event, subject: EventSubject) -> Trigger:
-    """Return the trigger with the server commands for this PRD only."""
+    """Return the trigger, with only the server commands for this PRD."""
     if isinstance(event, ServerDispatched) and isinstance(subject, Subject):
         orders = tuple(each for each in event.orders if each.prd == subject.id)
         return Trigger(orders=orders, sender=event.actor.login if event.actor else "")
@@ -151,7 +151,7 @@ def describe_trigger(event: Event, subject: EventSubject) -> Trigger:
 
 
 def reply_under_story_issue(context: GitHubContext, subject: StoryIssue, trigger: Trigger) -> PrdOutcome:
-    """Reply with where commands are read."""
+    """Reply that commands are only read below the pull request."""
     pull = context.hub.pull_for_branch(context.branch_of(subject.prd), context.base_branch)
     place = f"#{pull.number}" if pull else "the pull request"
     reason = f"commands below #{subject.number}, the issue of one story, are not read"
@@ -169,7 +169,7 @@ def reply_under_story_issue(context: GitHubContext, subject: StoryIssue, trigger
 
 
 def report_unreadable_prd(context: GitHubContext, subject: UnreadablePrd) -> PrdOutcome:
-    """The job's annotation reports a file; a comment reports an issue."""
+    """Report an unreadable PRD: an issue in a comment, a file in the annotation of the job."""
     if subject.issue is not None:
         failed = ProblemReply.of("this run", subject.problem)
         post_problem(context.hub, subject.issue, make_issue_prd_id(subject.issue), failed, f"/{failed.digest}")

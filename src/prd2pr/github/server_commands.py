@@ -1,7 +1,7 @@
-"""Commands that the App's server sends with an event, for one PRD, each executed or answered once.
+"""Commands that the App's server sends with an event for one PRD. Each is executed or answered once.
 
-The commit that executes a command records it on the branch. A command that is not executed is answered below the pull
-request; later runs and the server find the marker of that answer.
+The commit that executes a command records it on the branch. A command that is not executed gets a reply below the pull
+request, which later runs and the server find by its marker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from prd2pr.workflow.interfaces import Clock
 
 @dataclass(frozen=True)
 class Trigger:
-    """What the event that started the run contains: a comment, or server commands and their sender."""
+    """The comment that started the run, or the server commands and their sender."""
 
     comment: Comment | None = None
     orders: tuple[ServerCommand, ...] = ()
@@ -47,7 +47,7 @@ class ServerCommandQueue:
     hub: GitHubHub
     clock: Clock
     trigger: Trigger = field(default_factory=Trigger)
-    pull: int | None = None  # where replies are posted
+    pull: int | None = None  # pull request for replies
     _pending: deque[ServerCommand] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class ServerCommandQueue:
         return bool(self._pending)
 
     def is_next_before(self, moment: str) -> bool:
-        """Return whether the next command was given before this moment; an empty moment is the end of time."""
+        """Whether the next command was given before this time. An empty time is later than any other."""
         return self.has_pending and (not moment or self._pending[0].at <= moment)
 
     def take_next(self, status: Status) -> PendingServerCommand | None:
@@ -80,7 +80,7 @@ class ServerCommandQueue:
         self._pending.appendleft(pending.order)
 
     def reply(self, order: ServerCommand, reply: CommandReply, *, commit_url: str = "") -> None:
-        """Post a refusal. What was executed is on the branch; without a pull request there is no place for the rest."""
+        """Post a refusal below the pull request, if there is one. Executed commands are visible on the branch."""
         if self.pull is not None and is_refusal(reply):
             post_once(self.hub, self.pull, reply, make_marker("order", order.id), commit_url=commit_url)
 

@@ -1,4 +1,4 @@
-"""Reply to the commands that started a run but are not executed."""
+"""Reply to commands that started a run but are not executed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ReplyBuilder = Callable[[CommandRequest], CommandReply]  # builds the reply to a
 def reply_to_trigger(
     context: GitHubContext, trigger: Trigger, status: Status, build_reply: ReplyBuilder, *, pull: Pull | None = None
 ) -> list[CommandReply]:
-    """Reply to the trigger's commands only; return the replies. `pull`: where server commands are answered."""
+    """Reply to the commands of the trigger and return the replies. Server commands are answered below `pull`."""
     trigger_comment = trigger.comment
     if trigger_comment is not None:
         status = advance_cursor(status, Cursor(number=trigger_comment.number, comment=trigger_comment.id - 1))
@@ -39,7 +39,7 @@ def reply_to_trigger(
 
 
 def answer_query(context: GitHubContext, session: Session, request: CommandRequest) -> CommandReply:
-    """Execute a command that only reads."""
+    """Execute a query, and return errors as a reply."""
     try:
         reply = execute_on_github(context, session, request).answer
     except Stopped:
@@ -51,5 +51,5 @@ def answer_query(context: GitHubContext, session: Session, request: CommandReque
 
 
 def find_last_refusal_reason(replies: list[CommandReply]) -> str:
-    """Return why the last command was refused; empty if all were executed."""
+    """Return why the last refused command was refused, or an empty string if all were executed."""
     return next(filter(None, map(format_refusal_reason, reversed(replies))), "")

@@ -1,6 +1,6 @@
-"""Parallel stories on GitHub: what the planning job hands to the jobs that work on one story each.
+"""Data that the planning job hands off to the jobs of parallel stories.
 
-All of it is on the branches as well. The handoff only says which stories start, and what each may spend.
+The branches contain all other data. The handoff only says which stories start, and how much each may spend.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prd2pr.domain.wording import count
 from prd2pr.errors import InputInvalid
 from prd2pr.state.layout import check_id
 
-MAX_SHARE_LENGTH = 200  # characters
+MAX_SHARE_LENGTH = 200
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one story job may spend; None: no limit."""
+    """The amount that one story job may spend. None means no limit."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -31,8 +31,6 @@ class Share:
 
 @dataclass(frozen=True)
 class StoryJobInput:
-    """The input of one story job."""
-
     prd: str
     story: str
     share: Share = Share()
@@ -47,7 +45,7 @@ class Wave:
     share: Share = Share()
 
     def matrix_json(self) -> str:
-        """Return the JSON for `strategy.matrix.include` of the workflow, and for the integrating job."""
+        """Return the JSON for `strategy.matrix.include` of the workflow and for the integrating job."""
         share = json.dumps({name: value for name, value in vars(self.share).items() if value is not None})
         return json.dumps([{"story": story, "at": at, "share": share} for story, at in self.stories.items()])
 
@@ -59,7 +57,7 @@ class Wave:
 
 
 def parse_story_job(prd: str, story: str, share: str) -> StoryJobInput:
-    """Parse and validate the input: names become branches, and amounts become limits."""
+    """Parse and validate the input. Names become branches, and amounts become limits."""
     return StoryJobInput(check_id(prd, "PRD id"), check_id(story, "story id"), parse_share(share))
 
 
@@ -76,7 +74,7 @@ def is_amount(value: object) -> bool:
 
 
 def parse_wave(prd: str, text: str) -> Wave:
-    """Parse what the integrating job receives. The shares do not matter any more."""
+    """Parse the input of the integrating job. Shares are ignored."""
     rows = parse_json_or_none(text)
     if not isinstance(rows, list) or len(rows) > MAX_JOBS or not all(map(is_wave_row, rows)):
         raise make_invalid_wave_input_error("the list of stories", "wave")
@@ -108,7 +106,7 @@ def make_invalid_wave_input_error(what: str, where: str) -> InputInvalid:
 
 
 def split_budget(limits: UsageLimits, spent_run: Spend, spent_prd: Spend, jobs: int) -> Share:
-    """Split what is left of the run's and the PRD's limits equally. Unknown costs leave nothing."""
+    """Split the remaining budget of the run and the PRD equally. If the cost is unknown, nothing remains."""
     usd = compute_remaining_amount((limits.usd_per_run, spent_run.usd), (limits.usd_per_prd, spent_prd.usd))
     tokens = compute_remaining_amount(
         (limits.tokens_per_run, spent_run.tokens), (limits.tokens_per_prd, spent_prd.tokens)
@@ -122,7 +120,7 @@ def compute_remaining_amount(*pairs: tuple[float | None, float | None]) -> float
 
 
 def apply_share(limits: UsageLimits, share: Share) -> UsageLimits:
-    """Replace the run's limits with the share. The limits of story and PRD still apply."""
+    """Replace the limits of the run with the share. The limits of story and PRD still apply."""
     return replace(
         limits,
         usd_per_run=share.usd if share.usd is not None else limits.usd_per_run,
@@ -131,7 +129,7 @@ def apply_share(limits: UsageLimits, share: Share) -> UsageLimits:
 
 
 def record_id_for_run(record: str, run_number: str) -> str:
-    """Return the id of a job's record with the workflow run's number: its jobs share one budget."""
+    """Add the number of the workflow run to the id of a job's record, because its jobs share one budget."""
     return f"{record}-{run_number}" if run_number else record
 
 
@@ -140,7 +138,7 @@ def is_record_of_run(record: str, run_number: str) -> bool:
 
 
 def find_latest_spend_by_run(records: Iterable[tuple[str, Spend]]) -> dict[str, Spend]:
-    """Return the highest spend per run: a record only grows, and a branch may hold an earlier copy."""
+    """Return the highest spend for each run. Records only grow, and a branch may contain an earlier copy."""
     found: dict[str, Spend] = {}
     for name, spend in records:
         found[name] = max(found.get(name, spend), spend, key=lambda it: (it.calls, it.tokens, it.usd or 0))
@@ -148,5 +146,5 @@ def find_latest_spend_by_run(records: Iterable[tuple[str, Spend]]) -> dict[str, 
 
 
 def compute_total_spend(records: Mapping[str, Spend]) -> Spend:
-    """Add up the runs, each once, even if several branches contain it."""
+    """Sum up the runs. Each run counts once, even if several branches contain it."""
     return sum(records.values(), Spend())

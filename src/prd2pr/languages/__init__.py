@@ -1,7 +1,7 @@
-"""Languages: detection of stacks, the `Language` interface, test runs and mutation testing outside Python.
+"""Languages: stack detection, the `Language` interface, and test runs and mutation testing outside Python.
 
-Each language has its own package; `registry` looks them up, and `capabilities` lists what is checked in which.
-Language packages do not import each other.
+Each language has its own package. `registry` looks languages up, and `capabilities` lists which checks exist for which
+runner. Language packages do not import each other.
 
 May import `sandbox` and `domain`.
 """

@@ -1,4 +1,4 @@
-"""Which checks exist for which runner: one table for verdicts, `doctor` and docs/languages.md."""
+"""Table of the checks that exist for each runner, used by verdicts, `doctor` and docs/languages.md."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, JAVA, *ANY)
 @dataclass(frozen=True)
 class CheckLayer:
     name: str
-    what: str  # for the docs
+    what: str  # description for the docs
     phases: tuple[Phase, ...]  # phases whose verdict reports the layer as missing
-    runners: tuple[str, ...]  # that have it
-    partly: tuple[tuple[str, str], ...] = ()  # runner and limitation
+    runners: tuple[str, ...]  # runners that have the layer
+    partly: tuple[tuple[str, str], ...] = ()  # runners with a limitation, and the limitation
 
 
 _EVERY = RUNNERS
@@ -117,10 +117,10 @@ LAYERS: tuple[CheckLayer, ...] = (
 
 
 def list_unchecked_layers(runner: str, phase: Phase) -> tuple[str, ...]:
-    """Return the layers that a verdict of this phase names as missing."""
+    """Return the layers that a verdict of this phase reports as missing."""
     return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
 
 
 def list_never_checked_layers(runner: str) -> tuple[str, ...]:
-    """Return the layers that this runner does not have in any phase."""
+    """Return the layers that this runner lacks in every phase."""
     return tuple(each.name for each in LAYERS if runner not in each.runners)

@@ -1,4 +1,4 @@
-"""Find the lines of a text that differ from its previous version."""
+"""Find the lines that differ from the previous version of a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from difflib import SequenceMatcher
 
 
 def find_changed_lines(before: str | None, after: str) -> frozenset[int]:
-    """Return the numbers of changed lines, from 1. Indentation alone is no change."""
+    """Return the numbers of the changed lines, starting at 1.
+
+    A line whose indentation alone changed is not included.
+    """
     new = [line.strip() for line in after.splitlines()]
     if before is None:
         return frozenset(range(1, len(new) + 1))

@@ -1,4 +1,4 @@
-"""Conventions of each language for prompts: where tests go, how they look, how names are written."""
+"""Conventions of each language for prompts: where tests are, what they look like, and how names are written."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from prd2pr.domain.stack import Stack
 
 @dataclass(frozen=True)
 class Conventions:
-    standard: str  # library
-    tests: str  # what tests are called
+    standard: str  # name of the standard library
+    tests: str  # how prompts refer to tests
     support_files: str  # which files may accompany a story's test file
     criterion: str  # how a test names its criterion
-    named: str  # the same as a template, with `{id}` for the criterion
+    named: str  # template for it, with `{id}` for the criterion
     errors: str
     refused: str
     imports: str
     symbols: str  # how designs name planned code
     method: str  # an example of such a name
-    file_name: str  # with `{story}`
-    held_out: tuple[str, str]  # the ending of a test file's name, and its replacement for hidden examples
-    pattern: str  # of test file names that a design may use
+    file_name: str  # template with `{story}`
+    held_out: tuple[str, str]  # ending of test file names, and its replacement for hidden examples
+    pattern: str  # matches the test file names that a design may use
     signatures: str  # the files whose signatures the repository map shows
     source: str  # glob of the source, for models that edit files themselves
     example: str = ""
-    kinds: str = "modules, classes, functions, methods (`{method}`), exceptions, constants"  # of planned code
-    place: str = ""  # more about the location of a story's tests
-    lacking: str = "the failing import"  # the effect of a name that is still missing
+    kinds: str = "modules, classes, functions, methods (`{method}`), exceptions, constants"  # kinds of planned code
+    place: str = ""  # further details about the location of a story's tests
+    lacking: str = "the failing import"  # what a missing name causes
     apart: str = "imports"  # what a test file and its hidden examples must not do with each other
 
     def test_file(self, story: str) -> str:

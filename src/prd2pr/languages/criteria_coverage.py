@@ -1,4 +1,4 @@
-"""Match tests with the criteria they name, outside Python."""
+"""Match tests in languages other than Python with the criteria that they name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def match_criteria(tests: Iterable[DeclaredTestCase], criteria: Iterable[str]) -
 
 
 def names_criterion(test: DeclaredTestCase, criterion: str) -> bool:
-    """Return whether the test names the criterion: its id in title, text or comment, or `c2` as a word of the title."""
+    """Return whether the test names the criterion.
+
+    Its title, text or comment must contain the id, or its title must contain the word `c2` for criterion 2.
+    """
     if re.search(rf"(?<![\w.-]){re.escape(criterion)}(?![\w-]|\.\w)", test.described):
         return True
     words = re.split(r"[^a-z0-9]+", test.id.partition("::")[2].lower())

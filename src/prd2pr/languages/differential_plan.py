@@ -1,4 +1,4 @@
-"""The plan of a differential run: target functions, and constants to try as inputs."""
+"""The plan of a differential run: the target functions, and constants to use as inputs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ Constant = int | float | str
 
 @dataclass(frozen=True)
 class DifferentialTarget:
-    """A function of the old code, by file and first line. `line_now` is its line in the new code."""
+    """A function of the old code, identified by file and first line. `line_now` is its line in the new code."""
 
     id: str
-    name: str  # within its module: Cart.total
+    name: str  # name inside its module, such as Cart.total
     module: str
     path: str
     line: int
     kind: TargetKind
-    hints: tuple[tuple[str, str], ...] = ()  # parameter and its annotation, in order
+    hints: tuple[tuple[str, str], ...] = ()  # parameters with their annotations, in order
     needed: tuple[str, ...] = ()  # parameters without a default
     guessable: bool = True
     line_now: int = 0
-    judged: bool = True  # otherwise it only records how objects passed to other targets are created
+    judged: bool = True  # if False, only records how objects passed to other targets are created
 
 
 @dataclass(frozen=True)
 class DifferentialPlan:
-    """What is compared between the old and the new code."""
+    """The code to compare before and after the step, and the inputs to compare it with."""
 
     targets: tuple[DifferentialTarget, ...] = ()
-    old: tuple[tuple[str, str | None], ...] = ()  # the changed files before the step; None: the file did not exist
+    old: tuple[tuple[str, str | None], ...] = ()  # changed files before the step; None if the file is new
     new: tuple[tuple[str, str], ...] = ()
     watched: tuple[str, ...] = ()  # files whose executed lines are traced
     constants: tuple[tuple[str, tuple[Constant, ...]], ...] = ()  # path -> constants that the code mentions

@@ -1,4 +1,4 @@
-"""A test run started early: while a model works, or during another run."""
+"""A test run that starts early, while a model works or another run is in progress."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from prd2pr.domain.evidence import RunReport
 
 
 class EarlyRun:
-    """Runs in its own thread. `report` waits for the result; `cancel` stops a run that is not needed."""
+    """A test run in its own thread. `report` waits for the result; `cancel` stops a run that is not needed."""
 
     def __init__(self, run: Callable[[threading.Event], RunReport]) -> None:
-        """`run` returns early once its event is set."""
+        """Start the run. `run` must return early once its event is set."""
         self._run = run
         self._cancelled = threading.Event()
         self._result: RunReport | BaseException | None = None

@@ -19,7 +19,7 @@ FaultKind = Literal["knock_out", "mutant", "perturbation"]
 
 @dataclass(frozen=True)
 class Fault:
-    """One deliberate fault. `statement` is the top-level statement around the edit: start, end and first line."""
+    """A deliberate fault. `statement` is the start, end and first line of the top-level statement around the edit."""
 
     id: str
     kind: FaultKind
@@ -31,7 +31,7 @@ class Fault:
     edit: Edit
     statement: tuple[int, int, int]
     on_import: bool = False
-    exemption: str = ""  # why a surviving fault is not held against the tests
+    exemption: str = ""  # why a surviving fault does not count against the tests
 
 
 ReplacementKind = Literal["other", "nothing"]
@@ -39,8 +39,9 @@ ReplacementKind = Literal["other", "nothing"]
 
 @dataclass(frozen=True)
 class ReturnReplacement:
-    """A function whose return value is replaced, or whose body does nothing. Replacements of one file are applied
-    together.
+    """A function whose return value is replaced, or whose body does nothing.
+
+    The replacements in one file are applied together.
     """
 
     path: str
@@ -52,16 +53,14 @@ class ReturnReplacement:
 
 @dataclass(frozen=True)
 class MutationPlan:
-    """The faults to try for one step."""
+    """The faults to try in one step."""
 
     knock_outs: tuple[Fault, ...] = ()
     mutants: tuple[Fault, ...] = ()  # in the order in which they are tried
     perturbations: tuple[Fault, ...] = ()
-    answers: tuple[
-        ReturnReplacement, ...
-    ] = ()  # for languages in which functions cannot be replaced in a running process
+    answers: tuple[ReturnReplacement, ...] = ()  # used if a language cannot replace functions in a running process
     released: tuple[tuple[str, Edit], ...] = ()  # edits that build the project in its release configuration
-    texts: tuple[tuple[str, str], ...] = ()  # path and digest of the files that the edits apply to
+    texts: tuple[tuple[str, str], ...] = ()  # paths and digests of the files that the edits apply to
 
     @property
     def is_empty(self) -> bool:
@@ -69,7 +68,10 @@ class MutationPlan:
 
 
 def rank_faults(faults: Iterable[Fault], seed: str, most: int) -> tuple[Fault, ...]:
-    """Draw up to `most` faults in seeded order, one per line first: faults on one line are often detected together."""
+    """Choose up to `most` faults in seeded order, taking one per line first.
+
+    Faults on the same line are often detected together.
+    """
     drawn = sorted(faults, key=lambda fault: hashlib.sha256(f"{seed} {fault.id}".encode()).digest())
     count: Counter[tuple[str, int]] = Counter()
     candidates = []

@@ -1,4 +1,4 @@
-"""Mutation testing outside Python: each fault is written into a fresh checkout, and the tests are run."""
+"""Mutation testing outside Python: write each fault into a fresh checkout and run the tests."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from prd2pr.languages.mutation_plan import Edit, Fault, ReturnReplacement
 from prd2pr.languages.test_runner import MutationRequest, RunRequest
 
 RunWithEdits = Callable[[RunRequest, Mapping[str, tuple[Edit, ...]], float | None], RunReport]
-BUILD_FAILURE = "build"  # the exception name of compiled languages
+BUILD_FAILURE = "build"  # name of a build error's exception in compiled languages
 MAX_KNOCK_OUTS = 20
-MAX_MUTANTS = 8  # each needs its own run
+MAX_MUTANTS = 8  # each mutant needs its own run
 MAX_PERTURBATIONS = 8
-MAX_REPLACEMENTS = 12  # functions replaced one by one, after all of them together
+MAX_REPLACEMENTS = 12  # replaced one by one, after a run with all of them together
 MAX_PARALLEL = 2
 # A fault may cause an endless loop, so the timeout is shorter than that of a suite.
-TIMEOUT_FACTOR = 6  # of the time that the tests take without the fault
+TIMEOUT_FACTOR = 6  # multiple of the time that the tests take without the fault
 MIN_SECONDS = 10.0
 
 
 class MutationRun:
-    """Runs one process for each fault; that is expensive, so their number is limited."""
+    """A mutation test that runs one process for each fault. The number of faults is limited because that is slow."""
 
     def __init__(self, tried: RunWithEdits, request: MutationRequest) -> None:
         self._run_with_edits = tried
@@ -33,7 +33,7 @@ class MutationRun:
         paths = tuple(sorted({test.partition("::")[0] for test in request.tests}))
         self._test_request = RunRequest(request.code_tree, paths=paths, restore=request.restore)
         self._timeout = MIN_SECONDS
-        self._reaching_tests: set[str] = set()  # tests that fail if some function is knocked out, so they run it
+        self._reaching_tests: set[str] = set()  # tests that fail if a function is knocked out, so they call it
         self.result = MutationResult(problems=("mutation testing did not finish",))
 
     def do(self) -> None:
@@ -61,7 +61,7 @@ class MutationRun:
         )
 
     def _check_baseline(self, report: RunReport) -> tuple[str, ...]:
-        """Return problems unless all tests pass without a fault."""
+        """Return the problems, which are empty if all tests pass without a fault."""
         if not report.honest:
             return report.problems
         outcomes = {test: result.outcome for test, result in report.by_id().items()}
@@ -74,7 +74,7 @@ class MutationRun:
         result = self._make_result(fault, report, self._request.tests)
         if result.outcome != "survived":
             return result
-        # Another test of the project may kill it.
+        # Another test of the project may kill the mutant.
         whole = RunRequest(self._request.code_tree, restore=self._request.restore)
         baseline = self._run_with_edits(whole, {}, None)
         before = {each.id for each in baseline.results if each.outcome == "passed"}
@@ -97,10 +97,11 @@ class MutationRun:
     # --- other answers ------------------------------------------------------------------------------------------------
 
     def _find_indifferent_tests(self) -> set[str] | None:
-        """Return tests that run the story's functions and pass whatever these return; None if nothing could be tried.
+        """Return the tests that call the story's functions and pass whatever these return.
 
-        All functions are replaced at once first, with one build. Two replacements may cancel each other, so tests that
-        still pass are tried with one function at a time.
+        The result is None if nothing could be tried. All functions are replaced together first, which needs only one
+        build. Two replacements may cancel each other out, so tests that still pass are run again with one function
+        replaced at a time.
         """
         left, plan, was_tried = set(self._reaching_tests), self._request.plan.answers, False
         if not left or not plan:
@@ -119,7 +120,10 @@ class MutationRun:
         return left if was_tried else None
 
     def _run_replacements(self, answers: Iterable[ReturnReplacement]) -> set[str] | None:
-        """Return the tests that fail with these replacements; None if these do not build. A timeout is a failure."""
+        """Return the tests that fail with these replacements, or None if the code does not build.
+
+        A timeout is a failure.
+        """
         edits: dict[str, tuple[Edit, ...]] = {}
         for each in answers:
             edits[each.path] = tuple(dict.fromkeys((*edits.get(each.path, ()), *each.edits)))
@@ -134,7 +138,6 @@ class MutationRun:
         return {strip_test_parameters(test) for test in failing}
 
     def _try_release_build(self) -> Iterable[TestVariation]:
-        """Run the tests with a release build."""
         edits: dict[str, tuple[Edit, ...]] = {}
         for path, edit in self._request.plan.released:
             edits[path] = (*edits.get(path, ()), edit)
@@ -187,7 +190,7 @@ def _map_outcomes(report: RunReport) -> dict[str, str]:
 
 
 def _find_failing_tests(report: RunReport, tests: tuple[str, ...]) -> set[str]:
-    """Return failing tests without parameters; none if the run did not build or timed out."""
+    """Return the failing tests without parameters, or nothing if the code did not build or the run timed out."""
     outcomes = _map_outcomes(report)
     failing = [test for test in expand_test_ids(tests, report) if outcomes.get(test) != "passed"]
     if report.exit_status is None or (failing and _is_build_failure(report, failing)):
@@ -196,7 +199,7 @@ def _find_failing_tests(report: RunReport, tests: tuple[str, ...]) -> set[str]:
 
 
 def _is_build_failure(report: RunReport, failing: list[str]) -> bool:
-    """Return whether the compiler rejected the fault, so that no test ran. Load errors count as noticed by tests."""
+    """Return whether the compiler rejected the fault, so that no test ran. Load errors count as detected by tests."""
     known = report.by_id()
     failures = [known[test].failure for test in failing if test in known]
     return bool(failures) and all(each is not None and each.exception == BUILD_FAILURE for each in failures)

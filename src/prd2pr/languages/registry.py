@@ -1,4 +1,4 @@
-"""Look up a language or a test runner by name; each is imported when it is first used."""
+"""Look up a language or a test runner by name. Each is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from prd2pr.languages.runner_kinds import RunnerKind
 
 
 def get_language(name: str) -> Language:
-    """Return a language, loaded on first use: grammars are slow to load, and most projects need none."""
+    """Return a language. It is loaded on first use, because grammars are slow to load and most projects need none."""
     if name in {"javascript", "typescript"}:
         from prd2pr.languages.javascript import LANGUAGE as JAVASCRIPT
 
@@ -30,7 +30,7 @@ def get_language(name: str) -> Language:
 
 
 def get_runner_kind(name: str) -> RunnerKind:
-    """Return a runner kind, loaded on first use."""
+    """Return a runner kind. It is loaded on first use."""
     from prd2pr.languages.generic.runner import JUNIT, TAP
     from prd2pr.languages.golang.runner import GO
     from prd2pr.languages.java.runner import SUREFIRE

@@ -1,4 +1,4 @@
-"""Parse the JSON lines of the result pipe, each prefixed with a secret."""
+"""Parse the JSON lines of the result pipe, each of which starts with a secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOREIGN_OUTPUT = "the result pipe contains data that the test runner did not wri
 
 
 def parse_report_lines(output: ProgramOutput) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return facts and problems; lines without the secret are foreign."""
+    """Return facts and problems. A line without the secret was not written by the test runner."""
     facts: list[dict[str, Any]] = []
     problems: list[str] = []
     for line in output.results_text.splitlines():
@@ -37,7 +37,7 @@ def parse_thrown(data: Any) -> ThrownError | None:
     name, kind = str(data.get("name", "")), str(data.get("kind", ""))
     code, message = str(data.get("code", "")), str(data.get("message", ""))
     stack = str(data.get("stack", ""))
-    error_class = _ERROR_CLASS.match(stack) if not name else None  # an error serialized as JSON has lost its class
+    error_class = _ERROR_CLASS.match(stack) if not name else None  # an error serialized as JSON has no class
     return ThrownError(
         name=name or (error_class[1] if error_class else "") or kind.replace("Object", "") or "Error",
         message=message,

@@ -27,7 +27,7 @@ class CompletedRun:
     context: runner_kinds.RunnerContext
     outputs: tuple[runner_kinds.ProgramOutput, ...]
     canaries: tuple[runner_kinds.CanaryTests, ...]
-    killed: str = ""  # why it was stopped; empty: it was not
+    killed: str = ""  # why the run was stopped; empty if it was not
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _add_unfinished(
     files: dict[str, ParsedTestFile],
     found: dict[str, TestResult],
 ) -> None:
-    """Fail declared tests without a result in files whose process ended early."""
+    """Fail the declared tests that have no result because the process of their file exited early."""
     known = {path for each in results for path in (*each.finished, *(broken.path for broken in each.broken))}
     expected_files = [path for output in run.outputs for path in output.program.files]
     failure = (
@@ -211,7 +211,7 @@ def _check_canaries(
         by_title = {each.titles[-1]: each for each in ended.get(canary.path, ()) if canary.titles & set(each.titles)}
         passed = any(test.startswith(f"{canary.path}::") and found[test].outcome == "passed" for test in found)
         if canary.path in broken and not passed:
-            continue  # nothing ran, so nothing can be faked
+            continue  # nothing ran, so no result can be faked
         yield from _check_canary(canary, by_title)
 
 

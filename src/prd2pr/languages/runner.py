@@ -1,4 +1,4 @@
-"""Clean test runs outside Python, with the same isolation as pytest's, driven by a `RunnerKind`."""
+"""Clean test runs outside Python, as isolated as those of pytest, for each `RunnerKind`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord, StartedProcess
 
 Export = Callable[[str, Path, Mapping[str, str]], None]
-Edits = Mapping[str, tuple[Edit, ...]]  # path → from, to, text: faults
+Edits = Mapping[str, tuple[Edit, ...]]  # path → faults as start, end and text
 
 LAUNCHER = Path(__file__).with_name("programs") / "launcher.py"
 IGNORED_DIRECTORIES = frozenset({"node_modules", "vendor", "target", ".git"})
@@ -56,13 +56,13 @@ _CANARY_NAMES = 6
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run whose checkout and programs are prepared."""
+    """A run whose checkout and programs are ready."""
 
     request: RunRequest
     context: RunnerContext
-    programs: tuple[tuple[RunnerProgram, str], ...]  # each with its secret
+    programs: tuple[tuple[RunnerProgram, str], ...]  # programs with their secrets
     canaries: tuple[CanaryTests, ...]
-    written: Mapping[str, bytes]  # digest of every file of the language when the run started
+    written: Mapping[str, bytes]  # digests of the language's files when the run started
 
 
 class LanguageRunner:
@@ -98,7 +98,7 @@ class LanguageRunner:
         return self._tools
 
     def identity(self) -> str:
-        """Return a digest of everything but the request that a result depends on, for caches of results."""
+        """Return a digest of everything except the request that a result depends on. Result caches use it."""
         ours = [
             path.read_text(encoding="utf-8")
             for path in (LAUNCHER, *sorted(self._programs_directory.iterdir()))
@@ -118,19 +118,19 @@ class LanguageRunner:
         return find_sandbox(Path(sys.executable)) if self._sandboxed else NO_SANDBOX
 
     def expect(self, hash_seed: int = 0) -> None:
-        """Do nothing: processes of these languages cannot be started before their parameters are known."""
+        """Do nothing, because processes of these languages cannot be started before their parameters are known."""
 
     def isolates_runs(self) -> bool:
         return not list_missing_protections(self.sandbox().protections)
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
-        """Do nothing: these tools use all cores, and their caches do not support concurrent runs."""
+        """Do nothing, because these tools use all cores and their caches do not support concurrent runs."""
 
     def run(self, request: RunRequest) -> RunReport:
         return self.run_with_edits(request, {})
 
     def run_with_edits(self, request: RunRequest, edits: Edits, most_seconds: float | None = None) -> RunReport:
-        """Run the tests with `edits` applied to the checkout; such a run may time out."""
+        """Run the tests with `edits` applied to the checkout. Such a run may time out."""
         sandbox = self.sandbox()
         directories = make_run_directories(choose_user(sandbox.privilege))
         try:
@@ -142,7 +142,7 @@ class LanguageRunner:
             directories.clear()
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
-        """Start mutation testing in a thread; the returned function waits for the result."""
+        """Start mutation testing in a thread. The returned function waits for the result."""
         mutation_run = MutationRun(self.run_with_edits, request)
         thread = threading.Thread(target=mutation_run.do)
         thread.start()
@@ -154,7 +154,7 @@ class LanguageRunner:
         return result
 
     def start_differential_run(self, _: DifferentialRequest) -> Callable[[], DifferentialResult]:
-        """Return a problem: this layer does not exist outside Python, and verdicts say so."""
+        """Return a problem, because this layer does not exist outside Python. Verdicts report it as missing."""
         return lambda: DifferentialResult(problems=(f"old and new code are not compared in {self.stack.language}",))
 
     # --- before -------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class LanguageRunner:
         return PreparedRun(request, context, secret, canaries, self._digests(directories.checkout))
 
     def _built(self, checkout: Path) -> Path | None:
-        """Build Go's standard library, which newer versions do not ship built."""
+        """Build Go's standard library, because newer versions do not include it prebuilt."""
         if self._kind.executable != "go":
             return None
         return build_standard_library(checkout, self._dependencies.directory, self.tools, self.stack)
@@ -251,7 +251,7 @@ class LanguageRunner:
         )
 
     def _environment(self, directories: RunDirectories) -> dict[str, str]:
-        """Return a clean environment. With `CI` set, runners write no new snapshots."""
+        """Return a clean environment. `CI` is set so that runners write no new snapshots."""
         return {
             "PATH": self.tools.path,
             "LANG": "C.UTF-8",
@@ -277,7 +277,10 @@ class LanguageRunner:
         ]
 
     def _find_rewritten_files(self, prepared: PreparedRun, checkout: Path) -> list[str]:
-        """Return problems for files changed during the run, since files run one after the other."""
+        """Return a problem for each file that changed during the run.
+
+        It could have affected test files that ran later.
+        """
         now = self._digests(checkout)
         changed = [path for path, digest in prepared.written.items() if now.get(path) != digest]
         return [f"{path} was changed while the tests ran" for path in sorted(changed)[:3]]
@@ -324,7 +327,7 @@ def _walk_files(checkout: Path) -> Iterator[Path]:
 
 
 def _apply_edits(path: Path, edits: tuple[Edit, ...]) -> None:
-    """Apply edits from the end to the beginning, so that offsets stay valid."""
+    """Apply the edits from the end to the beginning, so that offsets stay valid."""
     data = path.read_bytes()
     for begin, end, text in sorted(edits, reverse=True):
         data = data[:begin] + text.encode() + data[end:]
@@ -359,7 +362,7 @@ def _parse_events(
         try:
             fact = json.loads(data)
         except ValueError:
-            break  # truncated: the run was stopped, which is reported elsewhere
+            break  # truncated because the run was stopped, which is reported elsewhere
         if "output" in fact:
             texts[fact["program"]].append(fact["output"])
         elif "status" in fact:

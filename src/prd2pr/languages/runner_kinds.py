@@ -1,4 +1,4 @@
-"""The `RunnerKind` interface: how a test runner is started, how its output is read, and how its canaries look."""
+"""The `RunnerKind` interface: how to start a test runner, read its output and make its canaries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class RunnerContext:
     secret: str  # a directory that nothing in the checkout refers to
     ours: str  # the directory of prd2pr's own programs
     scratch: str
-    texts: Mapping[str, str]  # test files of the stack, path → text
-    whole: bool = True  # False: only some files
+    texts: Mapping[str, str]  # path → text of the stack's test files
+    whole: bool = True  # False if only some files are run
     is_reversed: bool = False
     arguments: tuple[str, ...] = ()  # `test.args` of the configuration
     python: str = "python3"  # the interpreter of prd2pr's own programs
-    built: str = ""  # the built standard library, read-only
+    built: str = ""  # the prebuilt standard library, read-only
 
     def place(self, path: str) -> str:
         return f"{self.checkout}/{path}"
@@ -49,8 +49,8 @@ class RunnerProgram:
     files: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(
         default_factory=dict
-    )  # passed by standard input, with the pipe and its secret
-    environment: Mapping[str, str] = field(default_factory=dict)  # in addition to the clean one
+    )  # passed on standard input, with the pipe and its secret
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to the clean environment
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class ProgramOutput:
     """The raw output of a program."""
 
     program: RunnerProgram
-    results_text: str  # as `results` specifies
-    secret: str  # the prefix of each line of the pipe
+    results_text: str  # read from where `results` specifies
+    secret: str  # prefix of each line in the pipe
     printed: str = ""  # the end of its output
-    status: int | None = None  # None: it did not end
-    is_truncated: bool = False  # it produced too much output and was stopped
+    status: int | None = None  # None if it did not exit
+    is_truncated: bool = False  # whether it was stopped for producing too much output
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,17 @@ class ThrownError:
     stack: str = ""
     code: str = ""
     is_assertion: bool = False
-    is_explicit: bool = False  # an explicit failure
+    is_explicit: bool = False  # whether the test failed explicitly
 
 
 def describe_wrong_call(name: str, message: str) -> str:
-    """Describe a call that does not fit the subject, in the form of Python's TypeError, which the RED gate reads."""
+    """Describe a call that does not fit the subject, in the form of Python's TypeError that the RED gate expects."""
     return f"{name}() takes other arguments or returns other results than the test expects: {message}"
 
 
 @dataclass(frozen=True)
 class FinishedTest:
-    """One test that ran or was skipped."""
+    """A test that ran or was skipped."""
 
     path: str
     titles: tuple[str, ...]
@@ -104,7 +104,7 @@ class BrokenFile:
 
 @dataclass(frozen=True)
 class ProgramResults:
-    """The parsed output of a program. `finished`: files that ran to their end."""
+    """The parsed output of a program. `finished` lists the files that ran to completion."""
 
     ended: tuple[FinishedTest, ...] = ()
     broken: tuple[BrokenFile, ...] = ()
@@ -115,13 +115,13 @@ class ProgramResults:
 
 @dataclass(frozen=True)
 class CanaryTests:
-    """Tests that prd2pr adds to a file: one must pass, the others must fail by an assertion."""
+    """Tests that prd2pr adds to a file. One must pass, and the others must fail on an assertion."""
 
-    path: str  # of the file they are added to, or of a new one
-    text: str  # the added text; of a new file the whole text
+    path: str  # path of the file that they are added to, or of a new file
+    text: str  # text to add, or the whole text of a new file
     passing: str
     failing: tuple[str, ...]
-    is_new: bool = False  # a separate file
+    is_new: bool = False  # whether the tests are in a new file
 
     @property
     def titles(self) -> frozenset[str]:
@@ -130,7 +130,7 @@ class CanaryTests:
 
 Classify = Callable[
     [ThrownError, Stage, str, ParsedTestFile, RunnerContext], Failure
-]  # with the path of the test file and its declarations
+]  # the string is the path of the test file
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class RunnerKind:
     name: str
     executable: str  # must be on the PATH
     version: tuple[str, ...]  # the command that prints its version
-    programs: Callable[[RunnerContext, tuple[str, ...]], tuple[RunnerProgram, ...]]  # for these files
+    programs: Callable[[RunnerContext, tuple[str, ...]], tuple[RunnerProgram, ...]]  # programs that run these files
     read: Callable[[ProgramOutput, RunnerContext], ProgramResults]
-    make_canary: Callable[[str, str, Sequence[str]], CanaryTests | None]  # path, text, titles; None: not possible
+    make_canary: Callable[[str, str, Sequence[str]], CanaryTests | None]  # path, text, titles; None if impossible
     classify_failure: Classify
-    status_with_failures: int | None = 1  # the exit status if canaries failed; None: unknown
-    home: str = "javascript/reporters"  # below languages/: the directory of prd2pr's own programs
+    status_with_failures: int | None = 1  # exit status if canaries failed; None if unknown
+    home: str = "javascript/reporters"  # directory of prd2pr's own programs, below languages/

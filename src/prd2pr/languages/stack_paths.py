@@ -26,7 +26,7 @@ from prd2pr.domain.results.removal import Removal
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
-# Fields with paths or test ids, which begin with a path. Of a dictionary, the keys.
+# Fields that contain paths, or test ids, which start with a path. In dictionaries, these are the keys.
 _PATH_FIELDS: dict[type[Record], tuple[str, ...]] = {
     MutationResult: ("indifferent",),
     MutantResult: ("path", "by"),
@@ -49,12 +49,12 @@ _PATH_FIELDS: dict[type[Record], tuple[str, ...]] = {
     UncoveredLine: ("path",),
     TestVariation: ("tests",),
 }
-# Fields that already have repository paths.
+# Fields whose paths are already relative to the repository.
 _REPOSITORY_FIELDS = frozenset({"changes"})
 
 
 def prefix_paths(record: AnyRecord, root: str) -> AnyRecord:
-    """Prefix all paths of a record with `root`."""
+    """Prefix all paths in a record with `root`."""
     places = _PATH_FIELDS.get(type(record), ())
     updates = {}
     for name in type(record).model_fields:
@@ -90,7 +90,7 @@ def _prefix_value(value: Any, root: str) -> Any:
 
 
 def relativize_rules(rules: PathRules, root: str) -> PathRules:
-    """Return the rules that apply below `root`, relative to it."""
+    """Return the rules that apply below `root`, relative to `root`."""
     kinds = (rules.source, rules.tests, rules.protected)
     source, tests, protected = (
         tuple(_relativize(each, root) for each in kind if _is_below(each, root)) for kind in kinds

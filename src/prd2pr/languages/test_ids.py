@@ -13,7 +13,10 @@ _MAX_LENGTH = 300
 
 
 def normalize_title(title: str) -> str:
-    """Return the title on one line; square brackets become round, since an id ends with parameters in square ones."""
+    """Return the title on one line.
+
+    Square brackets become round, because an id ends with its parameters in square ones.
+    """
     return re.sub(r"\s+", " ", title).strip().replace("[", "(").replace("]", ")")[:_MAX_LENGTH]
 
 
@@ -22,7 +25,7 @@ def make_test_id(path: str, titles: Iterable[str]) -> str:
 
 
 class IdAssigner:
-    """Assigns each result of one file its id: the declared one if there is one."""
+    """The ids of one file's test results, which are the declared ids where they exist."""
 
     def __init__(self, path: str, declared: Sequence[DeclaredTestCase]) -> None:
         self._path = path

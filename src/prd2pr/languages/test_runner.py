@@ -17,23 +17,23 @@ from prd2pr.languages.mutation_plan import MutationPlan
 @dataclass(frozen=True)
 class RunRequest:
     code_tree: str
-    paths: tuple[str, ...] = ()  # empty: the whole suite
+    paths: tuple[str, ...] = ()  # empty for the whole suite
     order: Literal["normal", "reversed"] = "normal"
     hash_seed: int = 0
-    restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
-    canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
+    restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob of locked files to restore first
+    canary_dirs: tuple[str, ...] = ()  # directories whose conftest must apply to the canaries
     afresh: bool = False  # ignore cached results
-    stack: Stack | None = None  # of a repository with several; None: all of them
-    # Hash seeds of the runs requested right after this one, if known; not part of the cache key.
+    stack: Stack | None = None  # None for all stacks of the repository
+    # Hash seeds of the runs requested right after this one, if known. Not part of the cache key.
     followed_by: tuple[int, ...] | None = None
-    # Hash seeds of later runs, to prepare after this run; not part of the cache key either.
+    # Hash seeds of later runs, which are prepared after this run. Not part of the cache key either.
     later: tuple[int, ...] = ()
 
 
-OTHER_SEED = 1  # different from that of the whole suite's run
+OTHER_SEED = 1  # differs from the seed of the whole suite's run
 
 
-RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and repeated
+RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's first: with stubs, and repeated
 
 
 @dataclass(frozen=True)
@@ -41,39 +41,39 @@ class MutationRequest:
     """Faults to try on a story's tests."""
 
     code_tree: str
-    tests: tuple[str, ...]  # node ids; an id without parameters means all its cases
+    tests: tuple[str, ...]  # node ids; an id without parameters stands for all its cases
     plan: MutationPlan
-    most: int  # maximum of mutants and of wrong expectations
+    most: int  # maximum number of mutants and of wrong expectations
     restore: Mapping[str, str] = field(default_factory=dict)
-    ways: bool = True  # whether to run the tests also in another order, twice, and at another time
+    ways: bool = True  # whether to run the tests also in other circumstances
     hash_seed: int = OTHER_SEED
-    stack: Stack | None = None  # None: the stack of the tests
+    stack: Stack | None = None  # None for the stack of the tests
 
 
 @dataclass(frozen=True)
 class DifferentialRequest:
-    """The code before and after a refactoring, to be compared with the same calls."""
+    """The code before and after a refactoring, to be compared on the same calls."""
 
     code_tree: str
-    tests: tuple[str, ...]  # that show how the code is called
+    tests: tuple[str, ...]  # tests that call the code
     plan: DifferentialPlan
-    partial: bool = False  # there are more tests than these
+    partial: bool = False  # whether there are more tests than these
     restore: Mapping[str, str] = field(default_factory=dict)
     hash_seed: int = 0
-    stack: Stack | None = None  # None: the stack of the tests
+    stack: Stack | None = None  # None for the stack of the tests
 
 
 class TestRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport:
-        """Run cleanly: fresh checkout, clean environment, secret result path, canaries."""
+        """Run the tests in a fresh checkout and a clean environment, with a secret result path and canaries."""
         ...
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
-        """Start mutation testing in a clean environment; the returned function waits for the result."""
+        """Start mutation testing in a clean environment. The returned function waits for the result."""
         ...
 
     def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
-        """Start comparing old with new code; the returned function waits for the result."""
+        """Start comparing old and new code. The returned function waits for the result."""
         ...
 
     def expect(self, hash_seed: int = 0) -> None:
@@ -81,22 +81,23 @@ class TestRunner(Protocol):
         ...
 
     def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
-        """Start this run early; it will be requested soon.
+        """Start a run early that will be requested soon.
 
-        `in_parallel`: while other runs are in progress; only if runs are isolated from each other."""
+        With `in_parallel`, the run starts while others are in progress, but only if runs are isolated from each other.
+        """
         ...
 
     def discard_early_runs(self) -> None:
-        """Cancel early runs that were not requested."""
+        """Cancel the early runs that were not requested."""
         ...
 
 
 @dataclass(frozen=True)
 class SurveyResult:
-    """A run with the files that each test file entered, as information for roles; not evidence."""
+    """A run with the files that each test file entered. It informs roles and is not evidence."""
 
     report: RunReport
-    reached: Mapping[str, frozenset[str]] | None  # test file -> files of the project; None: unknown
+    reached: Mapping[str, frozenset[str]] | None  # test file -> files of the project; None if unknown
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
-"""Cache of facts read from files, keyed by blob, so that a large repository is not parsed again for each story.
+"""Cache the facts read from files, by blob, so that a large repository is not parsed again for each story.
 
-Without a directory it is kept in memory only, for callers that do not trust files in the repository.
+Without a directory the cache is kept only in memory, for callers that do not trust files in the repository.
 """
 
 from __future__ import annotations

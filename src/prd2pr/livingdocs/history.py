@@ -1,4 +1,4 @@
-"""PRDs with their stories, and memory records, as the documents need them."""
+"""PRDs with their stories, and memory records, in the form that the documents need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORKED_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR)
 
 
 class SecurityNote(NamedTuple):
-    """A risk that the Security role reported about a PRD or a story."""
+    """A risk that the Security role reported for a PRD or a story."""
 
     about: str
     risk: str
@@ -42,11 +42,11 @@ class PrdHistory:
     prd: Prd
     backlog: Backlog
     cycles: Mapping[str, Cycle] = field(default_factory=dict)
-    proofs: Mapping[StepKey, Proof] = field(default_factory=dict)  # reduced: phase, verdict, coverage, outcomes
+    proofs: Mapping[StepKey, Proof] = field(default_factory=dict)  # reduced to phase, verdict, coverage and outcomes
     risks: tuple[SecurityNote, ...] = ()
-    reviewed: bool = False  # the Security role has reviewed it, with or without findings
-    partial: bool = False  # not all cycles were read
-    replayed: bool = False  # some run used recorded model answers
+    reviewed: bool = False  # whether the Security role has reviewed it
+    partial: bool = False  # only some of the cycles were read
+    replayed: bool = False  # at least one run used recorded model answers
 
     @property
     def title(self) -> str:
@@ -81,8 +81,10 @@ class StoryHistory:
 
     @cached_property
     def worked(self) -> tuple[Step, ...]:
-        """The steps that a role worked on. Not the integration: its duration is unknown while its own documents are
-        rendered."""
+        """The steps that a role worked on.
+
+        Integration is not included, since its duration is unknown while its own documents are rendered.
+        """
         return tuple(step for step in self.cycle.steps if step.phase in WORKED_PHASES)
 
     @property
@@ -130,12 +132,12 @@ class Memories(NamedTuple):
 
 @dataclass(frozen=True)
 class LivingFacts:
-    """Everything that the documents are rendered from."""
+    """All facts from which the documents are rendered."""
 
     repository: Repository = field(default_factory=Repository)
-    prds: tuple[PrdHistory, ...] = ()  # by their ids
+    prds: tuple[PrdHistory, ...] = ()  # sorted by id
     memory: Memories = field(default_factory=Memories)
-    by_people: Mapping[str, str] = field(default_factory=dict)  # document -> text outside its generated part
+    by_people: Mapping[str, str] = field(default_factory=dict)  # by document: the text outside of its generated part
 
     def done(self) -> Iterator[StoryHistory]:
         for worked in self.prds:

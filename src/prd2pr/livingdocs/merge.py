@@ -16,7 +16,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class MergedDocument(NamedTuple):
-    """The merged file; `content` is None if the file is left unchanged because of `problem`."""
+    """The merged file. `content` is None if the file is left unchanged because of `problem`."""
 
     content: bytes | None
     problem: str = ""
@@ -29,7 +29,7 @@ def format_marks(document: LivingDocument) -> tuple[str, str]:
 def merge_document(document: LivingDocument, existing: bytes | None, generated: str) -> MergedDocument:
     """Return the document with its generated part replaced or appended."""
     begin, end = format_marks(document)
-    # Templates escape foreign text; this is a second defence against forged marks.
+    # Templates escape untrusted text; this is a second defence against forged marks.
     body = f"{NOTICE}\n\n{_FORGED.sub('&lt;!--', generated).strip()}\n\n"
     if not existing:
         return MergedDocument(f"# {document.title}\n\n{document.about}\n\n{begin}\n{body}{end}\n".encode())
@@ -48,7 +48,7 @@ def merge_document(document: LivingDocument, existing: bytes | None, generated: 
 
 
 def find_merge_problem(document: LivingDocument, existing: bytes) -> str:
-    """Say why the generated part cannot be put into this file; empty if it can."""
+    """Return why the generated part cannot be inserted into this file, or an empty string."""
     begin, end = format_marks(document)
     try:
         existing.decode("utf-8")
@@ -65,7 +65,7 @@ def find_merge_problem(document: LivingDocument, existing: bytes) -> str:
 
 
 def extract_human_text(document: LivingDocument, existing: bytes | None) -> str:
-    """Return the text outside the marks; all of it if there are none."""
+    """Return the text outside of the marks, or the whole text if there are none."""
     if not existing:
         return ""
     found = [*_MARK.finditer(existing)] if not find_merge_problem(document, existing) else []
@@ -74,7 +74,7 @@ def extract_human_text(document: LivingDocument, existing: bytes | None) -> str:
 
 
 def keeps_human_text(document: LivingDocument, before: bytes | None, after: bytes) -> bool:
-    """Whether only the generated part changed."""
+    """Return whether only the generated part changed."""
     if find_merge_problem(document, after) or not _MARK.search(after):
         return False
     if not before:

@@ -1,4 +1,4 @@
-"""Mermaid diagrams. Node ids are generated, and labels contain nothing that could be read as syntax."""
+"""Draw Mermaid diagrams. Node ids are generated, and labels contain nothing that could be parsed as syntax."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MAX_LABEL = 60
 
 
 def format_label(text: str) -> str:
-    """Return the text with letters, digits and a few signs; other characters become underscores."""
+    """Return the text with letters, digits and a few other characters. All others become underscores."""
     shown = "".join(char if char.isalnum() or char in _KEPT else "_" for char in clean_line(text))
-    # Keywords are harmless between quotes; an empty label is not.
+    # Keywords are harmless in quotes, but an empty label is not.
     return clip(shown, MAX_LABEL) or "_"
 
 
 def draw_flowchart(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the lines of a flowchart; node ids follow the order of `nodes`: n0, n1 …"""
+    """Return the lines of a flowchart. Node ids n0, n1 … follow the order of `nodes`."""
     if not nodes:
         return ()
     ids = {node: f"n{number}" for number, node in enumerate(nodes)}

@@ -1,6 +1,6 @@
 """Render the living docs of a tree: read facts, build views, fill templates, merge with hand-written text.
 
-INTEGRATED puts the result into its tree before the gate judges it; `prd2pr docs` renders the same way. The same tree
+INTEGRATED adds the result to its tree before the gate judges it; `prd2pr docs` renders in the same way. The same tree
 gives the same bytes.
 """
 
@@ -60,15 +60,9 @@ from prd2pr.templating import Filters, get_environment
 from prd2pr.views.stories.trace import list_uncovered_requirements
 from prd2pr.views.untrusted_text import escape_line, escape_prose, format_code_span
 
-LARGEST_SOURCE = 500_000  # bytes; what is larger was made by a machine
+LARGEST_SOURCE = 500_000  # in bytes; larger files are assumed to be generated
 MAX_SOURCES = 20_000
 REGULAR = frozenset({"100644", "100755"})
-
-
-# The records as they will be once a story is integrated.
-#
-# The documents are part of the commit that integrates the story, and are written before its gate judges it. So they
-# describe the state after that commit, without facts that only the commit itself contains.
 
 
 VIEWS: dict[str, Callable[[LivingFacts], dict[str, object]]] = {
@@ -90,7 +84,12 @@ VIEWS: dict[str, Callable[[LivingFacts], dict[str, object]]] = {
 
 
 def apply_integration(worked: PrdHistory, story: str, cycle: Cycle, refused: tuple[RefusedAttempt, ...]) -> PrdHistory:
-    """Return the PRD as it will be once the story is integrated. `refused`: attempts since the last commit."""
+    """Return the PRD as it will be once the story is integrated.
+
+    The documents are part of the commit that integrates the story and are written before its gate judges it, so they
+    describe the state after that commit, without facts that only the commit itself contains. `refused` are the attempts
+    since the last commit.
+    """
     n = len(cycle.steps) + 1
     after = cycle.model_copy(
         update={
@@ -119,7 +118,7 @@ def _promote_test_id(test: str, story: str) -> str:
 
 
 def _build_accepted_proof(cycle: Cycle) -> Proof:
-    """Build the proof of an accepted integration: the tests pass at their new place."""
+    """Build the proof of an accepted integration, in which the tests pass in their new place."""
     results = tuple(TestResult(id=test, outcome="passed") for test in cycle.tests)
     run = RunSummary(
         collected=len(results), passed=len(results), failed=0, errors=0, skipped=0, seconds=0, exit_status=None,
@@ -146,7 +145,7 @@ FILTERS: Filters = {
 
 @dataclass(frozen=True)
 class DocsSource:
-    """What the documents are rendered from, and where they go."""
+    """The input from which the documents are rendered, and where they are written."""
 
     git: Git
     files: Mapping[str, BlobRef]
@@ -155,8 +154,8 @@ class DocsSource:
     rules: PathRules = CONVENTIONS
     known: BranchState | None = None  # the state of one PRD, if already read
     own: Sequence[Memory] = ()  # memory records that the same commit adds
-    elsewhere: bool = False  # written outside the tree, so nothing in it can block them
-    cache: FactsCache | None = None  # None: the repository's own
+    elsewhere: bool = False  # documents are written outside of the tree, so nothing in it can block them
+    cache: FactsCache | None = None  # None for the repository's own cache
 
     def mode(self, path: str) -> str:
         return self.files[path].mode if path in self.files else ""
@@ -176,7 +175,7 @@ class IntegratedStory:
 class DocumentState:
     document: LivingDocument
     path: str
-    content: bytes | None  # None: left unchanged
+    content: bytes | None  # None if it is left unchanged
     existing: bytes | None
     problem: str = ""
 
@@ -194,12 +193,12 @@ class DocumentState:
 @dataclass(frozen=True)
 class RenderedDocs:
     documents: tuple[DocumentState, ...]
-    problems: tuple[str, ...] = ()  # other than those of single documents
+    problems: tuple[str, ...] = ()  # problems that are not about a single document
     merging: str = ""  # path of the .gitattributes to write; empty if it exists or is not needed
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Path -> content of the files that change."""
+        """The content of the files that change, by path."""
         made = {each.path: each.content for each in self.documents if each.changes and each.content is not None}
         return {**made, self.merging: MERGE_ATTRIBUTES_TEXT} if made and self.merging else made
 
@@ -209,7 +208,7 @@ class RenderedDocs:
         return tuple(each for each in self.documents if each.problem)
 
     def skip_documents(self, why: Mapping[str, str]) -> RenderedDocs:
-        """Return the result without the documents at these paths, each with its reason."""
+        """Return the result without the documents at these paths, recording the reason for each."""
         states = (
             replace(each, content=None, problem=why[each.path]) if each.path in why else each for each in self.documents
         )
@@ -272,7 +271,7 @@ def render_document(document: LivingDocument, facts: LivingFacts, directory: str
 
 
 def squeeze_blank_lines(text: str) -> str:
-    """Strip trailing spaces and collapse blank lines, so that templates need not care."""
+    """Strip trailing spaces and collapse blank lines, so that templates do not have to."""
     lines: list[str] = []
     for line in text.split("\n"):
         bare = line.rstrip()
@@ -290,7 +289,7 @@ def load_docs_templates() -> None:
 
 
 def find_blocked_documents(places: Mapping[LivingDocument, str], source: DocsSource) -> dict[LivingDocument, str]:
-    """Return the documents that cannot be written, each with the reason."""
+    """Return the documents that cannot be written, with the reason for each."""
     allowed = frozenset(list_living_paths(source.directory, source.rules))
     wanted = {path.casefold(): path for path in places.values()}
     same_name = {wanted[folded]: path for path in source.files if (folded := path.casefold()) in wanted}
@@ -346,7 +345,7 @@ def read_file_texts(source: DocsSource, paths: Sequence[str]) -> dict[str, str]:
 
 
 def read_source_files(source: DocsSource, paths: Sequence[str], cache: FactsCache) -> tuple[dict[str, SourceFile], int]:
-    """Read the facts of each source file, from the cache if known; also return how many were not read."""
+    """Return the facts of each source file, cached if possible, and the number of files that were not read."""
     own = [
         path
         for path in paths
@@ -370,7 +369,10 @@ def read_source_files(source: DocsSource, paths: Sequence[str], cache: FactsCach
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Pause garbage collection: syntax trees hold no cycles, and searching millions of nodes doubles the time."""
+    """Pause garbage collection.
+
+    Syntax trees contain no reference cycles, and searching millions of nodes doubles the time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What was read from a code tree: its paths, source files and settings."""
+"""The facts read from a code tree: its paths, source files and settings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TEST_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
 
 @dataclass(frozen=True)
 class Repository:
-    """A code tree; `paths` are sorted and exclude the living docs themselves."""
+    """A code tree. `paths` are sorted and do not include the living docs themselves."""
 
     paths: tuple[str, ...] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     settings: ProjectSettings = field(default_factory=ProjectSettings)
     rules: PathRules = CONVENTIONS
-    unread: int = 0  # source files that were not read: too large or too many
+    unread: int = 0  # number of source files that were not read: too large or too many
     ignored: frozenset[str] = frozenset()  # lines of the `.gitignore` at the root
-    foreign: int = 0  # vendored source files: node_modules, vendor …
+    foreign: int = 0  # number of vendored source files, as in node_modules
 
     def is_test(self, path: str) -> bool:
         return classify_path(path, self.rules) in TEST_KINDS
@@ -45,7 +45,7 @@ class Repository:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages, most lines first."""
+        """The project's languages, most lines first."""
         lines: dict[str, int] = {}
         for file in self.code.values():
             lines[file.language] = lines.get(file.language, 0) + file.lines

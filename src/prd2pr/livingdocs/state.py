@@ -1,6 +1,6 @@
 """Read PRDs, stories and memory from the state in a tree, for the living docs.
 
-A record that is damaged or of a newer version is reported and skipped; the rest is still rendered.
+A record that is damaged or from a newer version is reported and skipped; the rest is still rendered.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from prd2pr.views.stories.facts import StepKey
 
 D = TypeVar("D", bound=Document)
 
-MAX_STORIES = 2000  # of one PRD; the records of more are not read for documents
+MAX_STORIES = 2000  # per PRD; records of further stories are not read
 DOCUMENTED_KINDS = ("failures", "estimates", "retrospectives", "spikes", "decisions", "patterns", "pattern_usage")
 _SECURITY = re.compile(rf"{re.escape(PRDS)}/([^/]+)/pipeline/(?:([^/]+)/)?security\.json")
 
 
 def read_risks(raw: Any, about: str) -> Iterator[SecurityNote]:
-    """Read the risks of a Security record. `about`: its story or PRD, for risks that name no story."""
+    """Read the risks of a Security record. `about` is its story or PRD, for risks that name no story."""
     for item in map(as_mapping, as_list(as_mapping(as_mapping(raw).get("output")).get("risks"))):
         risk = as_text(item.get("what"))
         if risk.strip():
@@ -46,7 +46,7 @@ def read_risks(raw: Any, about: str) -> Iterator[SecurityNote]:
 
 @dataclass
 class StateReader:
-    """Reads the state of a tree; `known`: the state of one PRD that was read already."""
+    """Reads the state of a tree. `known` is the state of one PRD that has already been read."""
 
     git: Git
     tree: str
@@ -98,7 +98,7 @@ class StateReader:
 
     def _cycles(self, root: str, stories: Sequence[str], own: BranchState | None) -> dict[str, Cycle]:
         if own:
-            with suppress(StateProblem):  # reported below, for the cycle concerned
+            with suppress(StateProblem):  # reported below for the cycle concerned
                 own.add_cycles(read_cycles(own, stories))
             known = ((story, self._known_cycle(own, story)) for story in stories)
             return {story: cycle for story, cycle in known if cycle is not None}
@@ -129,12 +129,12 @@ class StateReader:
         return {key: proof for key, proof in found.items() if proof is not None}
 
     def _replayed(self, root: str) -> bool:
-        """Whether one of the runs used recorded model answers."""
+        """Return whether one of the runs used recorded model answers."""
         runs = {self._paths[path]: path for path in sorted(self._paths) if path.startswith(f"{root}/runs/")}
         unknown = [blob for blob in runs if self.cache.get(f"replayed:{blob}") is None]
         for blob, data in self.git.read_blobs(unknown).items():
             run = self._decoded(RunRecord, data, runs[blob])
-            if run is not None:  # unreadable ones are not cached, so that they are reported each time
+            if run is not None:  # unreadable records are not cached, so that they are reported each time
                 self.cache.put(f"replayed:{blob}", str(int(run.replayed)))
         return any(self.cache.get(f"replayed:{blob}") == "1" for blob in runs)
 
@@ -168,7 +168,7 @@ def _is_record_in(entry: TreeEntry, root: str) -> bool:
 
 
 def shrink_proof(data: bytes) -> str:
-    """Return one line of JSON: verdict, phase, coverage and test outcomes."""
+    """Return the proof as one line of JSON with verdict, phase, coverage and test outcomes."""
     try:
         raw = json.loads(data)
         evidence, verdict = raw["evidence"], raw["verdict"]
@@ -187,7 +187,7 @@ def shrink_proof(data: bytes) -> str:
 
 
 def expand_proof(line: str) -> Proof | None:
-    """A proof that holds what `shrink_proof` kept, and nothing else."""
+    """Return a proof that contains only what `shrink_proof` kept."""
     try:
         kept = json.loads(line)
         if kept is None:

@@ -11,7 +11,7 @@ LONGEST = 320
 
 
 def extract_first_sentences(text: str, longest: int = LONGEST) -> str:
-    """Return as many whole sentences as fit, at least part of the first."""
+    """Return as many whole sentences as fit, but at least part of the first one."""
     sentences = _SENTENCE_END.split(clean_line(text))
     shown = sentences[0]
     for sentence in sentences[1:]:

@@ -1,7 +1,7 @@
-"""What was learnt: records under `.orch-state/memory/`, one file each, and how they are used.
+"""Lessons of earlier work: records under `.orch-state/memory/`, one file each, and their uses.
 
 Offers reading and writing of records, retention, similarity search, correction factors and the index for queries. It
-neither makes nor judges commits.
+neither creates nor judges commits.
 
 May import `verification`, `languages`, `state` and `domain`.
 """

@@ -1,4 +1,4 @@
-"""Reads a commit's memory, adds records to the next step, and drops what has expired."""
+"""Read a commit's memory, add records to the next step, and drop expired ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTES_PATH = f"{MEMORY}/{LibraryNote.kind}"
 
 
 def add_memory(change: StateChange, records: Iterable[Memory]) -> StateChange:
-    """The change with records added. InputInvalid if two records have the same path."""
+    """Return the change with the records added; raise InputInvalid if two records have the same path."""
     for record in records:
         path, data = encode_memory_file(record)
         if path in change.updates:
@@ -34,22 +34,21 @@ def add_memory(change: StateChange, records: Iterable[Memory]) -> StateChange:
 
 
 def read_memory(git: Git, commit: str) -> MemoryRecords:
-    """All records of a commit. Unreadable files are listed as problems."""
+    """Return all records of a commit. Unreadable files are listed as problems."""
     return read_all_records(read_files_under(git, commit, MEMORY))
 
 
 def has_memory(git: Git, commit: str) -> bool:
-    """Whether the commit has any memory files."""
     return bool(git.entries(commit, MEMORY))
 
 
 def read_memory_records(git: Git, commit: str, kind: type[M]) -> tuple[M, ...]:
-    """The readable records of one kind."""
+    """Return the readable records of one kind."""
     return read_all_records(read_files_under(git, commit, f"{MEMORY}/{kind.kind}")).of_kind(kind)
 
 
 def find_relevant_memory(git: Git, commit: str, text: str, token_cap: int = MEMORY_TOKEN_CAP) -> RelevantMemory:
-    """Earlier failures and patterns for the roles Why, Research and Builder."""
+    """Return earlier failures and patterns for the roles Why, Research and Builder."""
     with MemoryIndex.open(git, commit, code=False) as index:
         return find_relevant(index, text, token_cap)
 
@@ -62,7 +61,7 @@ def make_retention_policy(retention: Retention) -> RetentionPolicy:
 
 
 def drop_expired(change: StateChange, git: Git, commit: str, *, now: str, retention: Retention) -> StateChange:
-    """The change that also deletes expired logs and library notes, except those it writes itself."""
+    """Return the change that also deletes expired logs and library notes, except those it writes itself."""
     expired_paths = find_expired_files(read_written_times(git, commit), now, make_retention_policy(retention))
     for path in expired_paths:
         if path not in change.updates:
@@ -71,7 +70,10 @@ def drop_expired(change: StateChange, git: Git, commit: str, *, now: str, retent
 
 
 def read_written_times(git: Git, commit: str) -> dict[str, str]:
-    """When each log and library note was last written. Files without a time are left out, and so kept."""
+    """Return when each log and library note was last written.
+
+    Files without a timestamp are left out, so they are never deleted.
+    """
     readers = {NOTES_PATH: read_note_times, LOGS: read_log_times}
     found = {path: at for root, reader in readers.items() for path, at in reader(read_files_under(git, commit, root))}
     return {path: at for path, at in found.items() if at}

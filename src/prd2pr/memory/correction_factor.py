@@ -1,7 +1,8 @@
-"""The factor by which estimates are corrected: one rule for the next plan, for `query` and for ESTIMATES.md.
+"""The factor by which estimates are corrected, used by the next plan, by `query` and in ESTIMATES.md.
 
-The last record of each story counts. A ratio outside of MIN_RATIO and MAX_RATIO is a mistake and is ignored. A
-replayed model answers at once, so minutes of its PRDs only measure test runs and are ignored; sessions count.
+Only the last record of each story counts. A ratio below MIN_RATIO or above MAX_RATIO is considered an error and
+ignored. A replayed model answers immediately, so the minutes of its PRDs only measure test runs and are ignored, but
+its sessions count.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ class EffortPair(NamedTuple):
 
     @property
     def quotient(self) -> float | None:
-        """Actual ÷ estimated; None if nothing was estimated or the quotient is not finite."""
+        """Actual ÷ estimated, or None if nothing was estimated or the quotient is not finite."""
         found = self.actual / self.estimated if self.estimated > 0 else math.inf
         return found if math.isfinite(found) else None
 
     @property
     def ratio(self) -> float | None:
-        """The quotient, if it is plausible."""
+        """The quotient if it is plausible, otherwise None."""
         found = self.quotient
         return found if found is not None and MIN_RATIO <= found <= MAX_RATIO else None
 
@@ -41,7 +42,7 @@ class FinishedStory(NamedTuple):
     """A finished story with its effort."""
 
     at: int
-    id: str  # of the record: of two written in the same second, the greater id counts
+    id: str  # the record's id; of two records written in the same second, the greater id counts
     prd: str
     story: str
     minutes: EffortPair
@@ -50,12 +51,12 @@ class FinishedStory(NamedTuple):
 
 @dataclass(frozen=True)
 class CorrectionFactor:
-    """The factors; None: nothing was measured yet."""
+    """The correction factors, each None if nothing was measured yet."""
 
     sessions: float | None
     minutes: float | None
-    estimates: int  # stories that were used
-    timed: int  # of these, the ones whose minutes count
+    estimates: int  # number of stories used
+    timed: int  # number of those whose minutes count
     days: int
 
 
@@ -73,7 +74,10 @@ def make_finished_story(record: EstimateRecord) -> FinishedStory:
 def compute_mean_factor(
     stories: Iterable[FinishedStory], replayed: Collection[str], until: int, days: int = FACTOR_DAYS
 ) -> CorrectionFactor:
-    """The mean of actual ÷ estimated over the stories finished in the days before `until`. `replayed`: ids of PRDs."""
+    """Return the mean of actual ÷ estimated over the stories finished in the last `days` before `until`.
+
+    `replayed` contains the ids of PRDs whose model was replayed.
+    """
     recent = sorted(each for each in stories if until - days * DAY_SECONDS < each.at <= until)
     last = {(each.prd, each.story): each for each in recent}.values()
     sessions = [ratio for each in last if (ratio := each.sessions.ratio) is not None]

@@ -1,4 +1,4 @@
-"""Encodes memory records as files and reads them back. An unreadable file is reported and affects nothing else."""
+"""Encode memory records as files and read them back. An unreadable file is reported and affects no other file."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from prd2pr.state.layout import ID, MEMORY, build_memory_path, check_id
 
 M = TypeVar("M", bound=Memory)
 
-MAX_RECORD_BYTES = 256 * 1024  # a page of notes, not a library's whole documentation
+MAX_RECORD_BYTES = 256 * 1024  # enough for a page of notes, but not for a library's whole documentation
 MAX_ID_LENGTH = 100
 MEMORY_PATH = re.compile(rf"{re.escape(MEMORY)}/([^/]+)/([^/]+)\.json")
 
 
 @dataclass(frozen=True)
 class UnreadableRecord:
-    """A file without a record that this version can read."""
+    """A file that contains no record readable by this version."""
 
     path: str
-    code: str  # of the error: ERR401 damaged, ERR402 newer
+    code: str  # error code: ERR401 if damaged, ERR402 if newer
     what: str
 
 
 @dataclass(frozen=True)
 class MemoryRecords:
-    """All records of a commit in the order of their paths, and the unreadable files."""
+    """All records of a commit, sorted by path, and the unreadable files."""
 
     records: tuple[Memory, ...] = ()
     problems: tuple[UnreadableRecord, ...] = ()
@@ -42,7 +42,7 @@ class MemoryRecords:
 
 
 def encode_memory_file(record: Memory) -> tuple[str, bytes]:
-    """Path and bytes of a record. InputInvalid if it could not be read back."""
+    """Return the path and content of a record; raise InputInvalid if it could not be read back."""
     path = build_memory_path(record.kind, record.id)
     data = encode_document(record)
     try:
@@ -53,8 +53,9 @@ def encode_memory_file(record: Memory) -> tuple[str, bytes]:
 
 
 def read_memory_record(path: str, data: bytes) -> Memory:
-    """Read a record. StateCorrupted or StateNewer, with the path, if the file is not a record of the kind of its
-    directory.
+    """Read a record whose kind is given by its directory.
+
+    Raises StateCorrupted or StateNewer, with the path, if the file is not such a record.
     """
     place = MEMORY_PATH.fullmatch(path)
     if place is None:
@@ -100,7 +101,7 @@ def make_damaged_record_error(path: str, why: str) -> StateCorrupted:
 
 
 def read_all_records(files: Mapping[str, bytes]) -> MemoryRecords:
-    """Read all records. Unreadable files are reported; the others still count."""
+    """Read all records. Unreadable files are reported and do not affect the others."""
     records: list[Memory] = []
     problems: list[UnreadableRecord] = []
     for path in sorted(files):
@@ -112,7 +113,10 @@ def read_all_records(files: Mapping[str, bytes]) -> MemoryRecords:
 
 
 def make_record_id(parts: Iterable[str | int]) -> str:
-    """Join several parts to an id that is short enough for a file name. Odd or long ones end in a digest."""
+    """Join the parts to an id that is short enough for a file name.
+
+    Long ids, and those with unusual characters, end in a digest.
+    """
     name = "-".join(str(part) for part in parts)
     if ID.fullmatch(name) and ".." not in name and not name.endswith(".lock"):
         return name

@@ -1,6 +1,6 @@
-"""Makes memory records from the records of a step, without a model. Ids depend on story and step alone.
+"""Make memory records from the records of a step, without a model. Ids depend only on the story and step.
 
-A session is one attempt at one phase. One is planned for each role of the story; each attempt counts.
+A session is one attempt at one phase. One is planned for each role of the story, and every attempt counts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_TITLE_LENGTH = 100
 MAX_DECISION_LENGTH = 1200
 MAX_LESSONS = 3
 MAX_REASONS = 5
-REFUSED_PREFIX = "Mind what was refused: "  # of a lesson made by code
+REFUSED_PREFIX = "Mind what was refused: "  # start of a lesson made by code
 NO_LESSON = "Look at the refused attempts before trying the same again."
 
 
@@ -54,7 +54,7 @@ def count_planned_sessions(story: Story) -> int:
 
 
 def count_story_steps(story: Story) -> int:
-    """A session for each role, and the integration."""
+    """Return one session for each role, plus the integration."""
     return count_planned_sessions(story) + 1
 
 
@@ -64,9 +64,10 @@ def count_story_steps(story: Story) -> int:
 def make_failure_record(
     prd: str, story: Story, cycle: Cycle, *, step: int, at: str, blocked: str = "", lesson: str = ""
 ) -> FailureRecord | None:
-    """What was refused, or why the story is blocked; None if nothing failed.
+    """Record the refused attempts or why the story is blocked; return None if nothing failed.
 
-    `step`: the one that saves it. `lesson`: written by a model; otherwise code names what was wrong and what passed.
+    `step` is the step that saves the record. `lesson` is written by a model; without it, code describes the findings
+    and what passed.
     """
     refused = cycle.refused
     if not refused and not blocked:
@@ -92,15 +93,16 @@ def describe_approach(story: Story, cycle: Cycle) -> str:
 
 
 def join_reasons(refused: Sequence[RefusedAttempt], blocked: str) -> str:
-    """The block first, then each distinct reason for a refusal."""
+    """Join the reason for the block with each distinct reason for a refusal."""
     summaries = dict.fromkeys(f"{attempt.phase.value}: {clean_line(attempt.summary)}" for attempt in refused)
     shown = [*([clean_line(blocked)] if blocked else []), *list(summaries)[-MAX_REASONS:]]
     return clip("; ".join(shown), 2 * MAX_TEXT_LENGTH)
 
 
 def make_lesson(story: Story, cycle: Cycle) -> str:
-    """What was wrong, the most frequent first, and where the solution that passed is. Models read it, so hints for
-    people are left out.
+    """Describe the findings, the most frequent first, and where the solution that passed is.
+
+    Models read this text, so hints for people are left out.
     """
     counts = Counter(code for attempt in cycle.refused for code in attempt.codes if code in FINDINGS)
     ordered = sorted(counts, key=lambda code: (-counts[code], code))[:MAX_LESSONS]
@@ -110,7 +112,7 @@ def make_lesson(story: Story, cycle: Cycle) -> str:
 
 
 def describe_passed_phases(story: Story, cycle: Cycle) -> Iterator[str]:
-    """The phases in which attempts were refused and that passed finally."""
+    """Describe the phases that passed after refused attempts."""
     tried = {attempt.phase for attempt in cycle.refused}
     paths = (cycle.design.source_paths if cycle.design else ()) or story.source_paths
     for step in drop_undone_steps(cycle.steps):
@@ -129,9 +131,9 @@ def is_generated_lesson(lesson: str) -> bool:
 def make_estimate_record(
     prd: str, story: Story, cycle: Cycle, *, step: int, at: str, created: int = 0, modified: int = 0
 ) -> EstimateRecord:
-    """What was estimated for a story and what it took. `cycle` has all steps, the integration included.
+    """Record what was estimated for a story and what it took. `cycle` has all steps, including the integration.
 
-    The estimate is the one without the correction factor: otherwise a correct factor would teach that none is needed.
+    The estimate is the one without the correction factor; otherwise a correct factor would suggest that none is needed.
     """
     spend = sum((each.spend for each in cycle.steps), Spend())
     return EstimateRecord(
@@ -153,7 +155,7 @@ def make_estimate_record(
 
 
 def count_sessions(cycle: Cycle) -> int:
-    """Every attempt at a phase of a role: passed ones, refused ones, and a check that changed nothing."""
+    """Count every attempt at a phase of a role: passed, refused, and checks that changed nothing."""
     passed = sum(step.phase in WORKED_PHASES for step in cycle.steps)
     unchanged = (step.note for step in cycle.steps if step.note.startswith(NOTHING_TO_REFACTOR))
     checked = any(not note.startswith(PLAIN_BY_MEASURE) for note in unchanged)
@@ -166,7 +168,10 @@ def count_sessions(cycle: Cycle) -> int:
 def make_complexity_snapshot(
     prd: str, story: str, texts: Mapping[str, str], *, step: int, at: str
 ) -> ComplexitySnapshot | None:
-    """Metrics of the source files that a story changed (path → current text); None if it changed none."""
+    """Measure the source files that a story changed; return None if it changed none.
+
+    `texts` maps each path to its current text.
+    """
     files = tuple(measure_file(path, texts[path]) for path in sorted(texts))
     if not files:
         return None
@@ -185,7 +190,7 @@ def measure_file(path: str, text: str) -> FileMeasure:
 
 
 def list_imported_modules(text: str) -> frozenset[str]:
-    """Names as written: `.points` is another module than `points`."""
+    """Return module names as written, since `.points` and `points` are different modules."""
     tree = parse_python(text)
     found: set[str] = set()
     for node in ast.walk(tree) if tree else ():
@@ -200,7 +205,7 @@ def list_imported_modules(text: str) -> frozenset[str]:
 
 
 def make_decisions(prd: str, story: str, design: Design | None, *, step: int, at: str) -> tuple[DecisionRecord, ...]:
-    """One record for each decision of the design; its reason is the design's summary."""
+    """Make one record for each decision of the design, with the design's summary as the reason."""
     texts = [clean_line(text) for text in (design.decisions if design else ()) if clean_line(text)]
     why = clip(clean_line(design.summary), MAX_TEXT_LENGTH) if design else ""
     return tuple(
@@ -232,7 +237,7 @@ def make_retrospective(
     at: str,
     new_patterns: Sequence[str] = (),
 ) -> Lesson:
-    """What code can report about a finished PRD: what took longer than planned, what failed, and the lessons."""
+    """Report on a finished PRD without a model: what took longer than planned, what failed, and the lessons."""
     over = [each for each in estimates if each.actual_sessions > each.estimated_sessions]
     surprises = [
         f"{each.story} took {each.actual_sessions} sessions, planned {each.estimated_sessions}" for each in over

@@ -1,4 +1,4 @@
-"""Renders memory for the prompt of a role, within a token limit."""
+"""Render memory for the prompt of a role, within a token limit."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prd2pr.domain.wording import limit_lines
 from prd2pr.memory.search_terms import CHARS_PER_TOKEN
 from prd2pr.memory.similarity import RelevantMemory, SimilarFailure, SimilarPattern
 
-MEMORY_TOKEN_CAP = 1_200  # for everything that a role is given from memory
+MEMORY_TOKEN_CAP = 1_200  # for all text that a role receives from memory
 
 
 def render_memory(found: RelevantMemory, notes: Iterable[LibraryNote] = (), token_cap: int = MEMORY_TOKEN_CAP) -> str:
-    """Failures first: they are the more valuable lessons."""
+    """Render the records, with failures first because they are the more valuable lessons."""
     lines = (*render_failures(found.failures), *render_patterns(found.patterns), *render_library_notes(notes))
     return "\n".join(limit_lines(lines, token_cap * CHARS_PER_TOKEN))
 

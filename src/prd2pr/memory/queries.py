@@ -1,7 +1,7 @@
 """Queries over the index of one commit. The current time is a parameter.
 
-An index answers SQL (`memory/index/schema.py` has the tables) and, with vectors, similarity of meaning. Queries leave
-out what has expired by the `RetentionPolicy`; the index contains everything.
+An index supports SQL (see `memory/index/schema.py` for the tables) and, with vectors, similarity of meaning. Queries
+leave out records that have expired under the `RetentionPolicy`; the index contains everything.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def compute_correction_factor(index: SearchIndex, now: str, days: int = FACTOR_D
 
 
 def list_replayed_prds(index: SearchIndex) -> frozenset[str]:
-    """PRDs in which a recorded model took part."""
+    """Return the PRDs in which a recorded model took part."""
     rows = index.rows("SELECT DISTINCT prd FROM sessions WHERE substr(model, 1, ?) = ?", (len(REPLAY_OF), REPLAY_OF))
     return frozenset(prd for (prd,) in rows)
 
@@ -96,7 +96,7 @@ class ExceededPlan:
 def find_scope_creep(
     index: SearchIndex, now: str, keeping: RetentionPolicy = DEFAULT_RETENTION, times: float = CREEP_RATIO
 ) -> tuple[ExceededPlan, ...]:
-    """PRDs that took more than `times` their planned steps, the worst first."""
+    """Return the PRDs that took more than `times` their planned steps, the worst first."""
     rows = index.rows(
         "SELECT id, feature_request, status, planned_steps, actual_steps, added_stories, updated_at"
         " FROM pipeline_states WHERE planned_steps > 0 AND actual_steps > planned_steps * ?"
@@ -134,7 +134,7 @@ class StaleDoc:
 
 
 def find_stale_docs(index: SearchIndex, now: str) -> tuple[StaleDoc, ...]:
-    """Expired library notes, the oldest first, without those that were fetched again."""
+    """Return expired library notes, the oldest first, without those that have been fetched again."""
     rows = index.rows(
         "SELECT library, version, max(fetched_at) AS fetched, max(expires_at) AS expires FROM docs_cache"
         " GROUP BY library, version HAVING expires <= ? ORDER BY fetched, library, version",
@@ -145,7 +145,7 @@ def find_stale_docs(index: SearchIndex, now: str) -> tuple[StaleDoc, ...]:
 
 @dataclass(frozen=True)
 class AgentTime:
-    """How long the calls of a role take."""
+    """The duration of a role's calls."""
 
     agent: str
     calls: int
@@ -157,7 +157,7 @@ class AgentTime:
 def rank_slow_agents(
     index: SearchIndex, now: str, keeping: RetentionPolicy = DEFAULT_RETENTION
 ) -> tuple[AgentTime, ...]:
-    """Call durations by role, the slowest first; calls without a duration are ignored."""
+    """Return the call durations by role, the slowest first. Calls without a duration are ignored."""
     rows = index.rows(
         "SELECT agent_name, count(*), CAST(round(avg(duration_ms)) AS INTEGER), max(duration_ms), sum(NOT success)"
         " FROM agent_logs WHERE action = 'call' AND duration_ms IS NOT NULL AND timestamp > ?"
@@ -169,19 +169,22 @@ def rank_slow_agents(
 
 @dataclass(frozen=True)
 class ComplexityTrend:
-    """How the complexity of a file developed."""
+    """The change in a file's complexity."""
 
     path: str
     snapshots: int
     before: float
     now: float
     growth: float  # now ÷ before
-    flagged: bool  # it grows too fast
+    flagged: bool  # whether it grows too fast
     lines: int
 
 
 def compute_complexity_trends(index: SearchIndex, path: str = "") -> tuple[ComplexityTrend, ...]:
-    """Trends over the last snapshots of a file, or of all files with at least two, the fastest growing first."""
+    """Return trends over the last snapshots, the fastest growing first.
+
+    Covers the file at `path`, or all files with at least two snapshots.
+    """
     rows = index.rows(
         "SELECT file_path, complexity_score, lines FROM complexity_snapshots WHERE ? IN ('', file_path)"
         " ORDER BY file_path, snapshot_at DESC, id DESC",

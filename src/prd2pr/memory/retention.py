@@ -1,7 +1,7 @@
-"""How long memory is kept: which files a later commit may drop, and what queries ignore.
+"""How long memory is kept: which files a later commit may drop, and which records queries ignore.
 
 Failures, estimates, retrospectives, spikes, decisions and patterns are kept forever. A finished pipeline stays on the
-branch as proof; queries ignore it after its time.
+branch as proof, but queries ignore it once it has expired.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prd2pr.state.layout import LOGS, MEMORY
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """Days, as in `retention` of the configuration."""
+    """Retention periods in days, as in `retention` of the configuration."""
 
     agent_logs_days: int = 90
     docs_cache_days: int = 7
@@ -30,7 +30,10 @@ DEFAULT_RETENTION = RetentionPolicy()
 def find_expired_files(
     files: Mapping[str, str], now: str, keeping: RetentionPolicy = DEFAULT_RETENTION
 ) -> tuple[str, ...]:
-    """The expired ones of these files (path → when it was written). Files of other kinds are kept."""
+    """Return the expired ones of these files, given with the time when each was written.
+
+    Files of other kinds are kept.
+    """
     limits = {
         f"{LOGS}/": subtract_days(now, keeping.agent_logs_days),
         f"{MEMORY}/{LibraryNote.kind}/": subtract_days(now, keeping.docs_cache_days),
@@ -43,13 +46,13 @@ def find_expired_files(
 
 
 def find_latest_timestamp(moments: Iterable[str]) -> str:
-    """The latest valid timestamp; empty if none is valid."""
+    """Return the latest valid timestamp, or "" if none is valid."""
     found = [(at, each) for each in moments if (at := parse_timestamp(each)) is not None]
     return max(found)[1] if found else ""
 
 
 def parse_timestamp(text: str) -> int | None:
-    """Seconds since 1970; None if the text is not a timestamp."""
+    """Return the seconds since 1970, or None if the text is not a timestamp."""
     try:
         return parse_epoch(text)
     except (ValueError, OverflowError):

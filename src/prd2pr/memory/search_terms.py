@@ -1,14 +1,14 @@
-"""Turns texts into searches: significant words, reduced to their stems."""
+"""Turn texts into search terms: significant words, reduced to their stems."""
 
 from __future__ import annotations
 
 import re
 
-MAX_SEARCH_WORDS = 12  # in one search
-MAX_CONSIDERED_WORDS = 120  # words considered; the rarest of them are searched
-MAX_SEARCH_TEXT = 20_000  # characters: the subject of a longer text is at its beginning
+MAX_SEARCH_WORDS = 12  # per search
+MAX_CONSIDERED_WORDS = 120  # words considered, of which the rarest are searched
+MAX_SEARCH_TEXT = 20_000  # characters; the subject of a longer text is at its beginning
 MIN_WORD_LENGTH = 3
-CHARS_PER_TOKEN = 4  # approximately, for English prose and code; used for limits only
+CHARS_PER_TOKEN = 4  # approximate, for English prose and code; used only for limits
 
 # Words that are common in English or in texts about software.
 STOP_WORD_TEXT = """
@@ -23,17 +23,17 @@ where which while who whom whose why will with within without would you your
 STOP_WORDS = frozenset(STOP_WORD_TEXT.split())
 WORD = re.compile(r"[^\W_]+")
 SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ied", "ers", "er", "ed", "es", "s", "y", "e")
-MIN_STEM_LENGTH = 4  # letters that remain after a suffix is removed
+MIN_STEM_LENGTH = 4  # letters that must remain after a suffix is removed
 
 
 def extract_search_words(text: str) -> tuple[str, ...]:
-    """Stems of the significant words, each once, in the order of the text."""
+    """Return the stems of the significant words, in order and without duplicates."""
     words = (word for word in WORD.findall(text[:MAX_SEARCH_TEXT].lower()) if len(word) >= MIN_WORD_LENGTH)
     return tuple(dict.fromkeys(stem_word(word) for word in words if word not in STOP_WORDS))[:MAX_CONSIDERED_WORDS]
 
 
 def stem_word(word: str) -> str:
-    """`notifications` and `notifying` get a common stem; numbers stay as they are."""
+    """Return the word's stem, which `notifications` and `notifying` share. Numbers stay as they are."""
     if not word.isalpha():
         return word
     ending = next((each for each in SUFFIXES if word.endswith(each) and len(word) - len(each) >= MIN_STEM_LENGTH), "")
@@ -41,12 +41,15 @@ def stem_word(word: str) -> str:
 
 
 def build_match_query(words: tuple[str, ...]) -> str:
-    """An FTS5 query for any of the words as a prefix. They contain letters and digits only, so nothing is escaped."""
+    """Build an FTS5 query for any of the words as a prefix.
+
+    The words contain only letters and digits, so nothing has to be escaped.
+    """
     return " OR ".join(f'"{word}"*' for word in words)
 
 
 def count_shared_words(words: tuple[str, ...], text: str) -> int:
-    """How many of the words occur in a text."""
+    """Count how many of the words occur in a text."""
     there = WORD.findall(text.lower())
     return sum(any(each.startswith(word) for each in there) for word in words)
 

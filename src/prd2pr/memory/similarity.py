@@ -1,4 +1,4 @@
-"""Finds earlier failures and patterns similar to a task: by meaning if vectors are available, otherwise by words."""
+"""Find earlier failures and patterns similar to a task, by meaning if vectors are available, otherwise by words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from prd2pr.memory.search_terms import (
     extract_search_words,
 )
 
-MIN_COSINE = 0.3  # of two related texts
+MIN_COSINE = 0.3  # minimum for two related texts
 DEFAULT_LIMIT = 5
 MIN_WORDS = 3
-MAX_HITS = 5_000  # texts that are ranked when more than the minimum of words is searched
+MAX_HITS = 5_000  # maximum number of texts to rank if more than MIN_WORDS words are searched
 
 
 class SearchIndex(Protocol):
@@ -27,11 +27,11 @@ class SearchIndex(Protocol):
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
 
     def texts_with(self, table: str, word: str) -> int:
-        """How many texts of a table have a word with this prefix."""
+        """Count the texts of a table that contain a word with this prefix."""
         ...
 
     def nearest(self, text: str, limit: int) -> list[tuple[str, float]] | None:
-        """Failures by similarity of meaning: path and cosine. None: no vectors are available."""
+        """Return the path and cosine of the failures nearest in meaning, or None if no vectors are available."""
         ...
 
 
@@ -47,11 +47,11 @@ class SimilarFailure:
     why_failed: str
     lesson: str
     logged_at: int
-    score: float  # greater is more similar: a cosine by meaning, a bm25 by words
-    by: str  # meaning, words
+    score: float  # a cosine by meaning or a bm25 score by words; greater is more similar
+    by: str  # "meaning" or "words"
 
     def line(self) -> str:
-        """One line for a prompt."""
+        """Format the failure as one line for a prompt."""
         return f"{self.feature}. Tried: {self.approach} Failed: {self.why_failed} Lesson: {self.lesson}"
 
 
@@ -73,7 +73,10 @@ class SimilarPattern:
 
 
 def find_similar_failures(index: SearchIndex, text: str, limit: int = DEFAULT_LIMIT) -> tuple[SimilarFailure, ...]:
-    """By meaning if vectors are available, otherwise by words; the most similar first, the newest of equals."""
+    """Return the most similar failures first, and the newest first among equals.
+
+    Similarity is by meaning if vectors are available, otherwise by words.
+    """
     near = index.nearest(text, limit)
     return search_by_words(index, text, limit) if near is None else rank_by_meaning(index, near)
 
@@ -82,7 +85,7 @@ def rank_by_meaning(index: SearchIndex, near: Sequence[tuple[str, float]]) -> tu
     found = {path: cosine for path, cosine in near if cosine >= MIN_COSINE}
     marks = ", ".join("?" * len(found))
     columns = "id, prd, story, feature, approach, why_failed, lesson, logged_at, path"
-    rows = index.rows(f"SELECT {columns} FROM failures WHERE path IN ({marks})", tuple(found))  # noqa: S608 - of ours
+    rows = index.rows(f"SELECT {columns} FROM failures WHERE path IN ({marks})", tuple(found))  # noqa: S608 - placeholders only
     made = [make_similar_failure(row, round(found[row[-1]], 4), "meaning") for row in rows]
     return tuple(sorted(made, key=lambda each: (-each.score, -each.logged_at, each.id)))
 
@@ -104,7 +107,7 @@ def search_by_words(index: SearchIndex, text: str, limit: int) -> tuple[SimilarF
 
 
 def choose_search_words(index: SearchIndex, table: str, text: str) -> tuple[str, ...]:
-    """The rarest words of a text, as many as keep the search of a large memory fast."""
+    """Return the rarest words of a text, as many as keep the search of a large memory fast."""
     counted = {word: index.texts_with(table, word) for word in extract_search_words(text)}
     known = sorted((word for word in counted if counted[word]), key=lambda word: counted[word])
     hits = list(accumulate(counted[word] for word in known))
@@ -145,7 +148,7 @@ def find_similar_patterns(index: SearchIndex, text: str, limit: int = DEFAULT_LI
 
 @dataclass(frozen=True)
 class RelevantMemory:
-    """What a role is given from memory, within a token limit."""
+    """The memory given to a role, within a token limit."""
 
     failures: tuple[SimilarFailure, ...] = ()
     patterns: tuple[SimilarPattern, ...] = ()
@@ -156,7 +159,10 @@ class RelevantMemory:
 
 
 def find_relevant(index: SearchIndex, text: str, token_cap: int, limit: int = DEFAULT_LIMIT) -> RelevantMemory:
-    """The most similar failures and patterns, alternating, as far as they fit. One common word is not enough."""
+    """Return the most similar failures and patterns, alternating, as many as fit.
+
+    One common word is not enough for a match.
+    """
     words = extract_search_words(text)
     failures = [
         each for each in find_similar_failures(index, text, limit) if each.by == "meaning" or shares_words(words, each)

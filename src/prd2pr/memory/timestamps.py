@@ -8,7 +8,7 @@ DAY_SECONDS = 86_400  # seconds
 
 
 def parse_epoch(at: str) -> int:
-    """ValueError for text that is not a timestamp, has no time zone, or is out of range."""
+    """Parse a timestamp; raise ValueError if it is invalid, has no time zone, or is out of range."""
     moment = datetime.fromisoformat(at)
     if moment.tzinfo is None:
         raise ValueError(f"{at!r} has no time zone")
@@ -21,5 +21,5 @@ def parse_epoch(at: str) -> int:
 
 
 def subtract_days(now: str, days: int) -> int:
-    """Seconds since 1970, some days before a timestamp."""
+    """Return the time `days` before a timestamp, in seconds since 1970."""
     return parse_epoch(now) - days * DAY_SECONDS

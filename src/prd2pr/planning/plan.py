@@ -1,4 +1,4 @@
-"""The plan: the planner's answer, the rules that check it, and its conversion to the backlog."""
+"""The plan: the planner's answer, the rules that check it, and its conversion to a backlog."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoryDraft(Record):
     interface: str = Field(default="", description="Signatures that others will call, one a line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
     test_paths: tuple[str, ...] = Field(default=(), description="Test files; empty unless there is a reason.")
-    # Filled in by the four passes only.
+    # Set only by the four passes.
     test_ideas: SkipJsonSchema[tuple[str, ...]] = ()
     verify_only: SkipJsonSchema[bool] = False
 
@@ -63,7 +63,7 @@ class PlanDraft(Record):
     assumptions: tuple[str, ...] = Field(
         default=(), description="What was taken for granted; name the id of a requirement that holds for all stories."
     )
-    not_covered: SkipJsonSchema[tuple[str, ...]] = ()  # requirements that nothing is planned for; a question names each
+    not_covered: SkipJsonSchema[tuple[str, ...]] = ()  # requirements without a story; a question names each of them
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def backlog_to_draft(backlog: Backlog) -> PlanDraft:
 
 
 def check_plan(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) -> tuple[PlanProblem, ...]:  # noqa: B008 - frozen
-    """Return all problems of a plan, sorted by code; empty if the plan is valid."""
+    """Return all problems of a plan, sorted by code."""
     problems = [
         *_check_size(draft, limits),
         *_check_keys(draft),
@@ -183,7 +183,7 @@ def is_uncovered_question(question: str, name: str) -> bool:
 
 
 def _check_not_covered(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
-    """Check that each requirement that is not covered is named in a question, so that none is dropped silently."""
+    """Check that a question names each requirement that is not covered, so that none is dropped silently."""
     known = {requirement.id for requirement in prd.requirements}
     for name in draft.not_covered:
         if name not in known:
@@ -352,6 +352,6 @@ def build_story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[st
 
 
 def normalize_requirement_ids(prd: Prd, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids as the PRD spells them, each once."""
+    """Return each id once, as the PRD spells it."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     return tuple(dict.fromkeys(known[get_requirement_key(name)] for name in names))

@@ -1,9 +1,9 @@
-"""A changed PRD: which stories are kept, which are planned again, and which questions a person has to answer.
+"""Apply a changed PRD to a plan: which stories are kept, which are planned again, and what a person must decide.
 
-Started work is never discarded: a story that is done or in progress stays unchanged, and what the PRD says differently
-now becomes a follow-up story. Ids are never removed or reused. `compute_plan_change` computes what a change means,
+Started work is never discarded: a story that is done or in progress stays unchanged, and changes in the PRD become a
+follow-up story. Ids are never removed or reused. `compute_plan_change` computes what a change means,
 `build_replanned_backlog` builds the new backlog from the planner's answer, and `find_replan_violations` checks a
-backlog on a branch; the workflow uses the first two, verify the first and the last.
+backlog on a branch. The workflow uses the first two, and `verify` the first and the last.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from prd2pr.views.plan import PlanDiff
 @dataclass(frozen=True)
 class PlanChange:
     requirements: RequirementChange
-    kept: tuple[Story, ...] = ()  # with updated ids of renumbered requirements
-    outdated: tuple[Story, ...] = ()  # of `kept`: started for a requirement that has changed
-    open_again: tuple[Story, ...] = ()  # not started; planned again under the same ids
-    unwanted: tuple[Story, ...] = ()  # not started; all their requirements were removed from the PRD
+    kept: tuple[Story, ...] = ()  # with the new ids of renumbered requirements
+    outdated: tuple[Story, ...] = ()  # those of `kept` that were started for a requirement that has changed
+    open_again: tuple[Story, ...] = ()  # stories not started, planned again under the same ids
+    unwanted: tuple[Story, ...] = ()  # stories not started whose requirements were all removed
     asked: tuple[str, ...] = ()
-    wanted_again: tuple[str, ...] = ()  # of `kept`: their requirement was removed and restored unchanged
+    wanted_again: tuple[str, ...] = ()  # those of `kept` whose requirement was removed and restored
     wish: bool = False  # the PRD is unchanged; a command requested something new
 
     @property
@@ -57,8 +57,8 @@ def compute_plan_change(
 ) -> PlanChange:
     """Compute what a changed PRD means for the plan.
 
-    `started`: ids of stories that have steps. `earlier`: last text, by key, of requirements that are in `after` but not
-    in `before`.
+    `started` are the ids of stories that have steps. `earlier` has, by key, the last version of requirements that are
+    in `after` but not in `before`.
     """
     change, wanted_again = apply_restored(diff_requirements(before, after), backlog, started, earlier)
     outdated, removed = change.list_outdated_keys(), {get_requirement_key(each.id) for each in change.removed}
@@ -91,7 +91,10 @@ def update_requirement_ids(story: Story, change: RequirementChange) -> Story:
 
 
 def build_removal_questions(removed: Iterable[Requirement], stories: list[Story], unwanted: set[str]) -> Iterator[str]:
-    """Ask about stories of removed requirements. Branches hold these texts and verify compares them: do not reword."""
+    """Ask about the stories of removed requirements.
+
+    Do not reword these texts: branches store them, and `verify` compares them.
+    """
     for requirement in removed:
         key = get_requirement_key(requirement.id)
         there = [story for story in stories if key in map(get_requirement_key, story.requirements)]
@@ -108,7 +111,7 @@ def build_removal_questions(removed: Iterable[Requirement], stories: list[Story]
 
 
 def check_replan_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft) -> tuple[PlanProblem, ...]:
-    """Check the planning rules for the merged plan, and that new stories are only for what changed."""
+    """Check the planning rules for the merged plan, and that new stories are only for changed requirements."""
     whole = backlog_to_draft(keep_unchanged_plan(prd, backlog, change))
     stories = tuple(assign_epic(story, backlog) for story in answer.stories)
     joined = PlanDraft(
@@ -122,7 +125,7 @@ def check_replan_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: 
 
 
 def keep_unchanged_plan(prd: Prd, backlog: Backlog, change: PlanChange) -> Backlog:
-    """Return the part of the plan that is still valid: without changed requirements and removed ids."""
+    """Return the part of the plan that is still valid, without changed requirements and removed ids."""
     to_cover, known = change.requirements.list_keys_to_cover(), index_by_key(each.id for each in prd.requirements)
 
     def valid(names: Iterable[str]) -> tuple[str, ...]:
@@ -154,7 +157,7 @@ def keep_valid_assumptions(backlog: Backlog, change: PlanChange) -> tuple[str, .
 
 
 def keep_open_questions(prd: Prd, backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop questions about uncovered requirements that are planned now, and about removed ones that are back."""
+    """Drop questions about uncovered requirements that are planned now and about removed ones that are back."""
     settled = set(backlog.not_covered) - set(not_covered)
     return tuple(
         each
@@ -164,7 +167,7 @@ def keep_open_questions(prd: Prd, backlog: Backlog, not_covered: tuple[str, ...]
 
 
 def assign_epic(story: StoryDraft, backlog: Backlog) -> StoryDraft:
-    """Assign a story without an epic to that of the story it replaces, else to the first epic."""
+    """Give a story without an epic the epic of the story that it replaces, or else the first epic."""
     if story.epic or not backlog.epics:
         return story
     before = next((each.epic for each in backlog.stories if each.id == story.key), backlog.epics[0].id)
@@ -188,7 +191,7 @@ def find_unrequested_stories(change: PlanChange, answer: PlanDraft) -> Iterator[
 def build_replanned_backlog(
     prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft | None, *, drop: bool
 ) -> Backlog:
-    """Build the new backlog. `drop`: the author of the change approved the removal of unwanted stories."""
+    """Build the new backlog. With `drop`, the author of the change has approved dropping unwanted stories."""
     made = build_new_stories(prd, backlog, change, answer) if answer else {}
     planned = {story.id for story in made.values()}
     given_up = [each for each in change.open_again if each.id not in planned]
@@ -211,7 +214,7 @@ def build_replanned_backlog(
 
 
 def build_new_stories(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft) -> dict[str, Story]:
-    """Build the planned stories by the answer's keys; a story that is planned again keeps its id and its status."""
+    """Build the planned stories by the answer's keys. A story that is planned again keeps its id and status."""
     before = {story.id: story for story in backlog.stories}
     again = {story.id for story in change.open_again}
     drafts = {story.key: assign_epic(story, backlog) for story in answer.stories}
@@ -240,7 +243,7 @@ def assign_epic_ids(prd: Prd, backlog: Backlog, answer: PlanDraft) -> dict[str, 
 def build_epics_after_replan(
     prd: Prd, backlog: Backlog, answer: PlanDraft | None, made: Iterable[Story]
 ) -> tuple[Epic, ...]:
-    """Build the epics with the current requirements of the PRD, including those of new stories."""
+    """Build the epics with the PRD's current requirements, including those of new stories."""
     known = index_by_key(each.id for each in prd.requirements)
     ids = assign_epic_ids(prd, backlog, answer) if answer else {}
     fresh = tuple(
@@ -259,7 +262,7 @@ def build_epics_after_replan(
 
 
 def sort_into_working_order(backlog: Backlog, stories: dict[str, Story]) -> tuple[Story, ...]:
-    """Sort started and settled stories first, in their old order, then new ones by dependencies and priority."""
+    """Return started and settled stories in their old order, then new ones by dependencies and priority."""
     place = {story.id: n for n, story in enumerate(backlog.stories)}
     rank = {
         name: (0 if story.status not in ("backlog", "sprint") else story.priority, place.get(name, len(place) + n))
@@ -324,7 +327,7 @@ def drop_dependencies(story: Story, names: set[str]) -> Story:
 
 
 def compute_status_after_replan(status: Status, backlog: Backlog, *, at: str) -> Status:
-    """Return the project status after replanning: stories may be open again, or none may be left."""
+    """Return the project's status after replanning, since stories may be open again or none may be left."""
     if any(story.status not in SETTLED for story in backlog.stories):
         return record_event(status, "the PRD changed", at=at)
     return finish_if_settled(status, backlog, at=at)
@@ -352,7 +355,7 @@ def diff_plans(before: Backlog, after: Backlog, asked: tuple[str, ...] = ()) -> 
 
 
 def drop_approved_removals(backlog: Backlog, named: tuple[str, ...]) -> Backlog:
-    """Skip the stories that wait to be dropped if the whole plan is approved; keep those that the approval names."""
+    """Skip the stories about to be dropped if the whole plan is approved. Stories that the approval names are kept."""
     if not backlog.dropping:
         return backlog
     going = () if named else backlog.dropping

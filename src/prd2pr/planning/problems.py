@@ -19,7 +19,7 @@ class PlanProblemKind:
 class PlanProblem:
     code: str
     message: str
-    story: str = ""  # the draft's key; empty: about the whole plan
+    story: str = ""  # the key in the draft; empty for the whole plan
 
     def __str__(self) -> str:
         return f"{self.code} {self.story}: {self.message}" if self.story else f"{self.code} {self.message}"

@@ -1,4 +1,4 @@
-"""Regression checks before a new story starts: do finished stories still pass, and the bug story that fixes one."""
+"""Rules for regression checks before a new story starts, and the bug story that fixes a regression."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, Backlog, Criterion, C
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 
-STORIES_PER_TURN = 2  # finished stories to test in each turn
+STORIES_PER_TURN = 2  # finished stories tested per turn
 NOT_PASSED = ("failed", "error")
 MAX_CRITERIA = 5
 MAX_SHOWN_TESTS = 3
@@ -18,7 +18,7 @@ MAX_SHOWN_TESTS = 3
 
 @dataclass(frozen=True)
 class Regression:
-    """A finished story with its tests that fail now."""
+    """A finished story with its tests that now fail."""
 
     story: Story
     tests: tuple[TestResult, ...]
@@ -31,19 +31,19 @@ class Regression:
 
 
 def list_finished_stories(backlog: Backlog) -> tuple[Story, ...]:
-    """List the finished stories that are proved by tests."""
+    """Return the finished stories that tests prove."""
     return tuple(story for story in backlog.stories if story.status == "done" and story.kind not in UNTESTED_KINDS)
 
 
 def select_turn(stories: Sequence[Story], turn: int) -> tuple[Story, ...]:
-    """Select two stories, different ones in each turn, until all were selected."""
+    """Return two stories, different ones each turn, until all have been selected."""
     if len(stories) <= STORIES_PER_TURN:
         return tuple(stories)
     return tuple(stories[(turn * STORIES_PER_TURN + n) % len(stories)] for n in range(STORIES_PER_TURN))
 
 
 def find_broken_story(stories: Iterable[tuple[Story, Cycle]], results: Iterable[TestResult]) -> Regression | None:
-    """Return the first story with a failing test; a deleted test does not count as failing."""
+    """Return the first story with a failing test. A deleted test does not count as failing."""
     failing = [result for result in results if result.outcome in NOT_PASSED]
     for story, cycle in stories:
         own = {strip_test_parameters(test) for test in cycle.tests}
@@ -57,7 +57,7 @@ def find_broken_story(stories: Iterable[tuple[Story, Cycle]], results: Iterable[
 
 
 def make_regression_criterion(story: str) -> str:
-    """Return the done criterion that identifies the bug story for a broken story."""
+    """Return the done criterion that identifies the bug story of a broken story."""
     return f"{story} holds again"
 
 
@@ -70,7 +70,7 @@ def list_fix_stories(backlog: Backlog, broken: str) -> tuple[Story, ...]:
 
 
 def build_fix_story(found: Regression, name: str, since: str) -> Story:
-    """Build the bug story, with priority 1 and no dependencies, so that it comes before all other work."""
+    """Build the bug story, with priority 1 and without dependencies, so that it comes before all other work."""
     story, tests = found.story, found.tests[:MAX_CRITERIA]
     return Story(
         id=name,
@@ -99,7 +99,6 @@ def format_test_failure(test: TestResult) -> str:
 
 
 def move_before_unstarted(backlog: Backlog, name: str) -> Backlog:
-    """Move a story before all stories that are not started."""
     mine = next(story for story in backlog.stories if story.id == name)
     others = [story for story in backlog.stories if story.id != name]
     started = (*SETTLED, "in_progress", "blocked")

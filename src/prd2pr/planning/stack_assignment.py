@@ -11,7 +11,7 @@ from prd2pr.planning.problems import PlanProblem
 
 
 def check_single_stack(key: str, kind: str, paths: tuple[str, ...], stacks: tuple[Stack, ...]) -> Iterator[PlanProblem]:
-    """Yield a problem if the files of a story belong to more than one stack."""
+    """Yield a problem if a story's files belong to more than one stack."""
     if len(stacks) < 2 or kind in UNTESTED_KINDS:
         return
     owners = {path: find_owner(path, stacks, ENDINGS) for path in paths}
@@ -22,5 +22,5 @@ def check_single_stack(key: str, kind: str, paths: tuple[str, ...], stacks: tupl
 
 
 def format_stacks(stacks: tuple[Stack, ...]) -> list[str]:
-    """Format root, language and test runner of each stack for the planner."""
+    """Format the root, language and test runner of each stack for the planner."""
     return [f"{stack.root}: {stack.language}, tests by {stack.runner}" for stack in stacks]

@@ -1,4 +1,4 @@
-"""Diff of the requirements of two PRD versions, by id and by text: renumbering is not a change."""
+"""Compare the requirements of two PRD versions, by id and by text. Renumbering is not a change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RequirementChange:
     changed: tuple[ChangedRequirement, ...] = ()
     added: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()  # the same text with another id: old key, new id
+    renamed: tuple[tuple[str, str], ...] = ()  # old key and new id of texts whose id changed
 
     @property
     def is_empty(self) -> bool:
@@ -33,9 +33,9 @@ class RequirementChange:
         return (*(each.after for each in self.changed), *self.added)
 
     def list_keys_to_cover(self) -> frozenset[str]:
-        """Return the keys that need a story planned for the new PRD.
+        """Return the keys for which the new PRD needs a planned story.
 
-        A criterion is covered by its requirement as well, so a new criterion reopens its requirement.
+        A criterion is also covered by its requirement, so a new criterion reopens its requirement.
         """
         parents = (each.parent for each in self.new_requirements if each.kind == "acceptance" and each.parent)
         return frozenset(get_requirement_key(name) for name in (*(each.id for each in self.new_requirements), *parents))
@@ -75,7 +75,7 @@ def _without(requirements: dict[str, Requirement], keys: Iterable[str]) -> dict[
 
 
 def _find_renamed(old: dict[str, Requirement], new: dict[str, Requirement]) -> dict[str, str]:
-    """Return old key → new id of texts that have another id now. A text that occurs twice is ignored."""
+    """Map old keys to new ids for texts whose id has changed. A text that occurs twice is ignored."""
     where = _group_by_text(new)
     return {
         keys[0]: new[where[text][0]].id

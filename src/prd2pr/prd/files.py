@@ -1,4 +1,4 @@
-"""Which files are PRDs: those that match the configured globs, except templates and READMEs."""
+"""Decide which files are PRDs: those that match the configured globs, except templates and READMEs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ OWN_ID = re.compile(r"""^["']?id["']?[ \t]*:""", re.MULTILINE)
 
 
 def matches_prd_globs(globs: tuple[str, ...], path: str) -> bool:
-    """Whether a path matches the globs. `**/` also matches no directory, as in git."""
+    """Return whether a path matches the globs. As in git, `**/` also matches no directory."""
     return any(fnmatchcase(path, glob) or fnmatchcase(path, glob.replace("**/", "")) for glob in globs)
 
 
 def explain_not_prd(path: str, read: Callable[[], bytes]) -> str:
-    """Return why a matching file is not a PRD; empty: it is one. Only a README is read."""
+    """Return why a matching file is not a PRD, or an empty string. Only a README's content is read."""
     name = path.rpartition("/")[2]
     if name.startswith("_"):
         return "names that begin with `_` are for templates and unfinished files"

@@ -1,4 +1,4 @@
-"""The implementation plan of a PRD: phases and cycles, their requirements and dependencies."""
+"""Parse the implementation plan of a PRD: phases and cycles, with their requirements and dependencies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CYCLE = re.compile(
 )
 _PHASE = re.compile(rf"(?:Phase|Milestone|Stage)[\s-]+({_NUMBER})\b\s*[:.)–—-]*\s*(.*)", re.IGNORECASE | re.DOTALL)
 
-# A bare number must end its clause: "depends on 3 tables" does not refer to a cycle.
+# A bare number counts only at the end of its clause: "depends on 3 tables" does not refer to a cycle.
 _BARE = rf"(?:{_DIGITS}|(?-i:C)-?[0-9.]{{1,9}}[0-9]|(?-i:[A-Z])-?[0-9]{{1,3}})(?=\s*(?:$|[.,;:)\]|&+]|and\b))"
 _ONE = rf"(?:(?:cycle|step|task|phase)s?[\s-]+{_NUMBER}(?![\w%])|{_BARE})"
 _DEPENDS = re.compile(
@@ -42,7 +42,7 @@ MAX_CYCLES = 200
 class _Entry:
     number: str
     title: str
-    phase: str  # its number
+    phase: str  # the phase's number
     phase_title: str
     line: int
     details: tuple[str, ...]
@@ -55,7 +55,10 @@ class _Entry:
 def parse_planned_cycles(
     outline: Outline, kinds: list[SectionKind], known: dict[str, str], where: str
 ) -> tuple[PlannedCycle, ...]:
-    """Parse the cycles of the plan; none: a model plans them. `known`: the PRD's requirements by key."""
+    """Parse the cycles of the plan. If there are none, a model plans them.
+
+    `known` maps keys to the PRD's requirement ids.
+    """
     entries = _find_named_entries(outline, kinds) or _find_unnamed_entries(outline, kinds)
     if len(entries) > MAX_CYCLES:
         raise PrdInvalid(
@@ -89,7 +92,7 @@ def parse_planned_cycles(
 
 
 def _find_named_entries(outline: Outline, kinds: list[SectionKind]) -> list[_Entry]:
-    """Return blocks that begin with "Cycle 1", and rows of a table with a column of cycles."""
+    """Return the blocks that begin with "Cycle 1" and the rows of tables with a column of cycles."""
     found: dict[int, tuple[str, str]] = {}
     for n, block in enumerate(outline.blocks):
         if kinds[n] == "plan" and block.kind != "code" and (label := _parse_cycle_label(block)):
@@ -118,13 +121,13 @@ def _parse_cycle_label(block: OutlineBlock) -> tuple[str, str] | None:
 
 
 def _list_row_details(block: OutlineBlock) -> list[str]:
-    """Return the other cells of a row; a cell of the dependency column gets the prefix "depends on:"."""
+    """Return the other cells of a row. A cell of the dependency column gets the prefix "depends on:"."""
     pairs = zip(block.columns[2:], block.cells[2:], strict=False)
     return [f"depends on: {cell}" if _DEPENDENCY_COLUMN.search(column) else cell for column, cell in pairs if cell]
 
 
 def _assign_phases(outline: Outline, kinds: list[SectionKind]) -> list[tuple[str, str]]:
-    """Return number and title of the phase of each block."""
+    """Return the number and title of each block's phase."""
     result: list[tuple[str, str]] = []
     current = ("", "")
     for block, kind in zip(outline.blocks, kinds, strict=True):
@@ -138,7 +141,7 @@ def _assign_phases(outline: Outline, kinds: list[SectionKind]) -> list[tuple[str
 
 
 def _find_unnamed_entries(outline: Outline, kinds: list[SectionKind]) -> list[_Entry]:
-    """Return the items or rows that name requirements, for a plan without "Cycle n"."""
+    """Return the items or rows that name requirements, for a plan that does not number its cycles."""
     phases = _assign_phases(outline, kinds)
     nested = find_owners(outline, [n for n, block in enumerate(outline.blocks) if block.kind == "item"])
     details: dict[int, list[str]] = {}
@@ -161,7 +164,7 @@ def _find_outermost(outline: Outline, n: int) -> int:
 
 
 def _build_cycle_ids(entries: list[_Entry], where: str) -> list[str]:
-    """Return ids such as `cycle-2`, or `cycle-1.2` if each phase counts from one."""
+    """Return ids such as `cycle-2`, or `cycle-1.2` if each phase starts counting at one."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) < len(numbers):
         numbers = [f"{entry.phase}.{entry.number}" if entry.phase else entry.number for entry in entries]
@@ -201,7 +204,7 @@ def _find_targets(entry: _Entry, number: str, of_phase: bool, entries: list[_Ent
 
 
 def _clean_title(title: str) -> str:
-    """Remove requirements and dependencies, which are stored separately, from a title."""
+    """Remove requirements and dependencies from a title, since they are stored separately."""
     first = title.partition("\n")[0]
     plain = _ASIDE.sub(
         lambda found: "" if find_mentioned_ids(found[0]) or _DEPENDS.search(found[0]) else found[0], first

@@ -1,4 +1,4 @@
-"""Id and path of the PRD of an issue. Standard library only: the gate job uses it."""
+"""The id and path of an issue's PRD. Uses only the standard library, since the gate job imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An issue as a PRD file: its text at the time of the label, which becomes part of the pull request."""
+"""Convert an issue to a PRD file: its text when it was labelled, which becomes part of the pull request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LINE_MENTION = re.compile(r"\blines? \d+(?: and \d+)?")
 
 
 def build_issue_prd(number: int, title: str, body: str) -> str:
-    """Build the PRD with generated front matter: the id determines the branch, so the author must not choose it.
+    """Build the PRD with generated front matter, since the id names the branch and the author must not choose it.
 
-    Text that the person who added the label could not see is left out.
+    Text that was not visible to the person who added the label is left out.
     """
     return f"{_build_front_matter(number, title)}{sanitize_markdown(body).strip()}\n"
 
@@ -26,7 +26,7 @@ def _build_front_matter(number: int, title: str) -> str:
 
 
 def map_problem_to_issue(problem: InputInvalid, number: int, body: str) -> InputInvalid:
-    """Convert an error about the PRD file to the lines of the issue, since its author does not have that file."""
+    """Convert an error about the PRD file to the lines of the issue, since the issue's author has no such file."""
     path, text, body = make_issue_prd_path(number), "the issue's text", sanitize_markdown(body)
     added = _build_front_matter(number, "").count("\n") - body[: len(body) - len(body.lstrip())].count("\n")
 

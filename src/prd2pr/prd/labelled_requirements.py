@@ -1,4 +1,4 @@
-"""Requirements with an id in the PRD: their definitions, details and parents."""
+"""Find requirements that have an id in the PRD, with their details and parents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from prd2pr.prd.requirement_ids import (
 )
 from prd2pr.prd.sections import SectionKind
 
-# Where an id at the start of a line is a reference, unless the id is defined nowhere else.
+# Sections where an id at the start of a line is a reference, unless the id is defined nowhere else.
 _REFERRING: frozenset[SectionKind] = frozenset({"plan", "out", "aside", "modules", "dependencies"})
 _NAMED_FIRST = re.compile(r"^[(\[](?:for |see |covers? )?([^()\[\]]{1,120})[)\]]\s*:?\s*", re.IGNORECASE)
 
@@ -28,7 +28,7 @@ _NAMED_FIRST = re.compile(r"^[(\[](?:for |see |covers? )?([^()\[\]]{1,120})[)\]]
 @dataclass(frozen=True)
 class LabelledRequirements:
     requirements: tuple[Requirement, ...]
-    used: frozenset[int]  # blocks that are a requirement or its details
+    used: frozenset[int]  # blocks that define a requirement or its details
 
 
 def find_labelled_requirements(outline: Outline, kinds: list[SectionKind], where: str) -> LabelledRequirements:
@@ -54,7 +54,7 @@ def find_labelled_requirements(outline: Outline, kinds: list[SectionKind], where
 
 
 def _definitions(outline: Outline, kinds: list[SectionKind], where: str) -> dict[int, tuple[str, str]]:
-    """Return block → (id, rest of its text), in the order of the document."""
+    """Map each defining block to its id and the rest of its text, in document order."""
     found = {n: label for n, block in enumerate(outline.blocks) if (label := _defined(outline, n, block))}
     proper = {n: label for n, label in found.items() if kinds[n] not in _REFERRING}
     _refuse_duplicates(outline, proper, where)
@@ -75,7 +75,7 @@ def _defined(outline: Outline, n: int, block: OutlineBlock) -> tuple[str, str] |
     name, rest = label
     if block.cells:
         rest = " | ".join(cell for cell in (rest, *block.cells[1:]) if cell)
-    # "FR-1 and FR-2 must be fast." refers to requirements; it does not define one.
+    # "FR-1 and FR-2 must be fast." refers to requirements and does not define one.
     if block.kind == "paragraph" and rest[:1].islower() and block.text.removesuffix(rest).rstrip()[-1:].isalnum():
         return None
     return (name, rest) if _says_something(rest) or _has_details(outline, n, block) else None
@@ -117,7 +117,7 @@ def _refuse_duplicates(outline: Outline, found: dict[int, tuple[str, str]], wher
 
 
 def _named_first(rest: str) -> tuple[tuple[str, ...], str]:
-    """Return the ids at the start of `(FR-2) GIVEN …`, and the text without them."""
+    """Return the ids at the start of a text such as `(FR-2) GIVEN …`, and the text without them."""
     found = _NAMED_FIRST.match(rest)
     named = find_mentioned_ids(found[1]) if found else ()
     return (named, rest[found.end() :]) if found and named else ((), rest)
@@ -138,7 +138,7 @@ def _above(text: str) -> tuple[str, ...]:
 
 
 def _without_circles(requirements: list[Requirement]) -> tuple[Requirement, ...]:
-    """Remove parents so that no criterion becomes its own ancestor."""
+    """Remove parents where a criterion would otherwise become its own ancestor."""
     parents = {requirement.id: requirement.parent for requirement in requirements}
     while cycle := find_cycle({name: [parent] for name, parent in parents.items()}):
         parents[cycle[0]] = ""
@@ -146,7 +146,7 @@ def _without_circles(requirements: list[Requirement]) -> tuple[Requirement, ...]
 
 
 def resolve_requirement_id(name: str, known: dict[str, str], where: str) -> str:
-    """Return the id as it is spelt in its definition; raise if it is not defined."""
+    """Return the id as spelt in its definition, or raise an error if it is not defined."""
     found = known.get(get_requirement_key(name))
     if found is None:
         raise PrdInvalid(

@@ -1,4 +1,4 @@
-"""Markdown → outline, from the block tokens of markdown-it and their line maps."""
+"""Convert Markdown to an outline, using the block tokens of markdown-it and their line maps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from prd2pr.prd.outline import NO_BLOCK, Outline, strip_markdown
 
 
 def read_markdown(text: str, outline: Outline, *, first_line: int = 1, base_level: int = 0) -> None:
-    """Add the blocks of `text` to the outline; its headings get levels below `base_level`."""
-    # Inline tokens are not needed, and are slow on hostile text.
+    """Add the blocks of `text` to the outline. Its headings get levels below `base_level`."""
+    # Inline tokens are not needed, and parsing them is slow for hostile text.
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     walker = _Walker(outline, first_line, base_level)
     for token in parser.parse(text):
@@ -24,7 +24,7 @@ class _Walker:
     outline: Outline
     first_line: int
     base_level: int
-    items: list[int] = field(default_factory=list)  # open list items; NOBODY until their text is read
+    items: list[int] = field(default_factory=list)  # open list items, NOBODY until their text has been read
     heading_level: int = 0
     in_header: bool = False
     columns: tuple[str, ...] = ()

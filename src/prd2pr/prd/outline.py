@@ -14,13 +14,13 @@ NO_BLOCK = -1
 @dataclass(frozen=True)
 class OutlineBlock:
     kind: BlockKind
-    text: str  # without emphasis; line breaks kept
+    text: str  # without emphasis, with line breaks
     line: int
-    level: int = 0  # of a heading
-    parent: int = NO_BLOCK  # index of the list item that it is nested in
+    level: int = 0  # the level of a heading
+    parent: int = NO_BLOCK  # index of the enclosing list item
     section: tuple[int, ...] = ()  # indexes of the headings above it, outermost first
-    cells: tuple[str, ...] = ()  # of a table's row
-    columns: tuple[str, ...] = ()  # that table's header
+    cells: tuple[str, ...] = ()  # the cells of a table row
+    columns: tuple[str, ...] = ()  # the header of that table
 
 
 @dataclass
@@ -62,8 +62,10 @@ class Outline:
 
 
 def find_owners(outline: Outline, labelled: Collection[int]) -> list[int]:
-    """Return for each block the labelled block that it belongs to: the item around it, the heading above it, or the
-    paragraph that introduces its list."""
+    """Return for each block the labelled block that it belongs to.
+
+    This is the item around it, the heading above it, or the paragraph that introduces its list.
+    """
     result: list[int] = []
     opened = NO_BLOCK
     for n, block in enumerate(outline.blocks):
@@ -94,7 +96,7 @@ _SPACES = re.compile(r"[^\S\n]+")
 
 
 def strip_markdown(markdown: str) -> str:
-    """Remove emphasis, link targets and comments; keep code spans."""
+    """Remove emphasis, link targets and comments, but keep code spans."""
     parts = _CODE_SPAN.split(_COMMENT.sub("", markdown) if "<!--" in markdown else markdown)
     plain = "".join(part if part.startswith("`") else _strip_inline_markup(part) for part in parts)
     return "\n".join(line.strip() for line in _CHECKBOX.sub("", plain.strip()).splitlines()).strip()

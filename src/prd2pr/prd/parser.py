@@ -1,7 +1,7 @@
-"""PRD file → `Prd`: Markdown with front matter, YAML or JSON, with or without requirement ids.
+"""Parse a PRD file to a `Prd`: Markdown with front matter, YAML or JSON, with or without requirement ids.
 
-    decode_prd    bytes → text: UTF-8, line ends, size
-    parse_prd     text → Prd: outline, sections, labelled requirements, requirements in prose, planned cycles
+`decode_prd` converts bytes to text and checks encoding, line ends and size. `parse_prd` converts the text to a `Prd`
+with its sections, labelled requirements, requirements in prose and planned cycles.
 
 Every error is a `PrdInvalid` with file, line and remedy.
 """
@@ -57,7 +57,7 @@ def decode_prd(data: bytes, path: str) -> str:
 
 
 def _refuse_odd_name(path: str) -> None:
-    """Refuse a file name that is not UTF-8: records, commits and branches contain it."""
+    """Refuse a file name that is not UTF-8, since records, commits and branches contain it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -140,7 +140,7 @@ def _find_requirements(outline: Outline, kinds: list[SectionKind], path: str) ->
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 Metadata = dict[str, Any]
-Reader = Callable[[str, str, Outline], LoadedDocument]  # fills the outline and returns the document's keys
+Reader = Callable[[str, str, Outline], LoadedDocument]  # fills the outline and returns the top-level keys
 
 
 def _select_reader(path: str) -> Reader:
@@ -197,7 +197,7 @@ _BOUNDARY = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
 
 
 class _FrontMatter(BaseHandler):
-    """Strict YAML between two `---` lines; records where the body begins."""
+    """Strict YAML between two `---` lines. Records where the body begins."""
 
     FM_BOUNDARY = _BOUNDARY
     START_DELIMITER = END_DELIMITER = "---"

@@ -1,4 +1,4 @@
-"""Requirements in prose. Their ids are derived from their words, so they do not depend on the surrounding text."""
+"""Find requirements in prose. Their ids are derived from their words and do not depend on the surrounding text."""
 
 from __future__ import annotations
 
@@ -30,20 +30,23 @@ _KINDS: dict[SectionKind, RequirementKind] = {"acceptance": "acceptance", "non_f
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence, a list item with its nested items, or a row."""
+    """A sentence, a list item with its nested items, or a table row."""
 
     text: str
     paragraph: str  # the paragraph that contains it
     line: int
     section: SectionKind
-    listed: bool  # a list item or a row, not a sentence
+    listed: bool  # it is a list item or a row, not a sentence
     binding: bool  # it is normative, or part of a normative list
 
 
 def find_prose_requirements(
     outline: Outline, kinds: list[SectionKind], *, used: Collection[int] = ()
 ) -> tuple[Requirement, ...]:
-    """Find requirements without an id. `used`: blocks of labelled ones; if there are any, only clear ones are added."""
+    """Find requirements without an id.
+
+    `used` are the blocks of labelled requirements. If there are any, only clear statements are added.
+    """
     statements = [
         s
         for s in _iter_statements(outline, kinds, used)
@@ -69,7 +72,7 @@ def _keep_binding(statements: Iterable[Statement]) -> list[Statement]:
 
 
 def _keep_paragraphs(statements: Iterable[Statement]) -> list[Statement]:
-    """Return whole paragraphs, for sections in which no sentence is normative."""
+    """Return whole paragraphs as statements, for sections in which no sentence is normative."""
     first_of = {(statement.line, statement.paragraph): statement for statement in reversed(list(statements))}
     return [replace(statement, text=statement.paragraph) for statement in reversed(first_of.values())]
 
@@ -88,7 +91,7 @@ def _iter_statements(outline: Outline, kinds: list[SectionKind], used: Collectio
 
 
 def _iter_runs(outline: Outline, used: Collection[int]) -> Iterator[list[int]]:
-    """Yield each paragraph and row alone, and each list as a whole, with the paragraphs inside its items."""
+    """Yield each paragraph and row on its own, and each list as a whole with the paragraphs inside its items."""
     run: list[int] = []
     for n, block in enumerate(outline.blocks):
         inside = bool(run) and (block.kind == "item" or block.parent != NO_BLOCK) and n not in used
@@ -127,7 +130,7 @@ def _iter_list_statements(outline: Outline, run: list[int], section: SectionKind
 
 
 def _group_nested(outline: Outline, run: list[int]) -> dict[int, list[int]]:
-    """Return outermost item → nested blocks."""
+    """Map each outermost item to its nested blocks."""
     top_of: dict[int, int] = {}
     groups: dict[int, list[int]] = {}
     for n in run:
@@ -146,7 +149,7 @@ def _opens_list(outline: Outline, n: int) -> bool:
 
 
 def _find_intro(outline: Outline, first: int) -> str:
-    """Return the text before a list, such as "The system must:", that begins each of its items."""
+    """Return the text before a list, such as "The system must:", which starts each of its items."""
     if first == 0 or outline.blocks[first - 1].kind != "paragraph" or not _opens_list(outline, first - 1):
         return ""
     last = _SENTENCE_END.split(outline.blocks[first - 1].text)[-1]
@@ -166,7 +169,10 @@ def _is_binding(text: str) -> bool:
 
 
 def _is_scenario(text: str) -> bool:
-    """Whether a text is GIVEN … THEN … or WHEN … THEN …. Two searches are never slow, unlike one pattern."""
+    """Return whether a text has the form GIVEN … THEN … or WHEN … THEN ….
+
+    It uses two searches, since a single pattern could be slow.
+    """
     begins = _SCENARIO_BEGINS.search(text)
     return begins is not None and _SCENARIO_ENDS.search(text, begins.end()) is not None
 

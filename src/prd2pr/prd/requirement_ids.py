@@ -1,4 +1,4 @@
-"""Ids of requirements in all their spellings: FR-1, FR-1.2, NFR-3, AC-4, also FR1, fr-1, **FR-01**; and R-1a2b3c."""
+"""Requirement ids in all their spellings: FR-1, FR-1.2, NFR-3, AC-4, FR1, fr-1, **FR-01**; and generated R-1a2b3c."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RequirementKind = Literal["functional", "non_functional", "acceptance"]
 REQUIREMENT_KINDS: Mapping[str, RequirementKind] = {"FR": "functional", "NFR": "non_functional", "AC": "acceptance"}
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6}){0,5}[a-z]?"
-# Without a hyphen only in capitals, with a space only before a colon: "AC 220 V" is not a label.
+# Without a hyphen only in capitals, and with a space only before a colon, since "AC 220 V" is not a label.
 _ID = rf"(?:(?:N?FR|AC)[-_]?|(?:n?fr|ac)-|(?:N?FR|AC) (?={_NUMBER}:))(?:{_NUMBER})(?![0-9A-Za-z])"
 _DERIVED = r"R-[0-9a-f]{6,64}(?![0-9A-Za-z])"
 
@@ -25,14 +25,14 @@ MAX_RANGE = 100
 
 
 def normalize_id(text: str) -> str:
-    """Return `FR-1.2` for `fr1.2`; the digits are not changed."""
+    """Return the normalized spelling, such as `FR-1.2` for `fr1.2`. Digits are not changed."""
     parts = _PARTS.fullmatch(text)
     return f"{parts[1].upper()}-{parts[2]}" if parts and parts[1].upper() in REQUIREMENT_KINDS else text
 
 
-@lru_cache(maxsize=10_000)  # planning computes the same keys hundreds of times
+@lru_cache(maxsize=10_000)  # cached, since planning computes the same keys hundreds of times
 def get_requirement_key(requirement: str) -> str:
-    """Return the key that all spellings of an id share: FR-1 for FR-01 and fr1."""
+    """Return the key that all spellings of an id share, such as FR-1 for FR-01 and fr1."""
     parts = _PARTS.fullmatch(requirement.strip())
     if parts is None or parts[1].upper() not in REQUIREMENT_KINDS:
         return requirement.strip().lower()
@@ -41,13 +41,13 @@ def get_requirement_key(requirement: str) -> str:
 
 
 def parse_leading_label(text: str) -> tuple[str, str] | None:
-    """Return the id at the start of a text, and the rest; None: there is no id."""
+    """Return the id at the start of a text and the rest of the text, or None if it does not start with an id."""
     found = _LABEL.match(text)
     return (normalize_id(found[1]), found[2].strip()) if found else None
 
 
 def find_mentioned_ids(text: str) -> tuple[str, ...]:
-    """Return every id in a text once, in order; `FR-1 to FR-3` gives three."""
+    """Return every id in a text once, in order. A range such as `FR-1 to FR-3` gives three ids."""
     expanded = _RANGE.sub(lambda found: ", ".join(_expand_range(found[1], found[2])), text)
     unique = {
         get_requirement_key(found[0]): normalize_id(found[0]) for found in reversed(list(_MENTION.finditer(expanded)))
@@ -69,7 +69,7 @@ def get_requirement_kind(requirement: str) -> RequirementKind:
 
 
 def get_parent_id(requirement: str) -> str:
-    """Return FR-1 for FR-1.2; empty for FR-1."""
+    """Return the parent of an id, such as FR-1 for FR-1.2, or an empty string."""
     return requirement.rpartition(".")[0]
 
 

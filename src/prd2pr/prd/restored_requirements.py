@@ -1,4 +1,4 @@
-"""Requirements that were removed from the PRD and added again unchanged: their stories still cover them."""
+"""Requirements that were removed from the PRD and added again unchanged. Their stories still cover them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REMOVED_SENTENCE = "is no longer in the PRD."
 
 
 def find_reappeared_keys(before: Prd, backlog: Backlog, after: Prd) -> frozenset[str]:
-    """Return the added keys if a story names one of them already: then some of them existed before."""
+    """Return the added keys if a story already names one of them, which means that some of them existed before."""
     named = {get_requirement_key(name) for story in backlog.stories for name in story.requirements}
     added = diff_requirements(before, after).added
     if not any(get_requirement_key(each.id) in named for each in added):
@@ -24,9 +24,12 @@ def find_reappeared_keys(before: Prd, backlog: Backlog, after: Prd) -> frozenset
 def apply_restored(
     change: RequirementChange, backlog: Backlog, started: frozenset[str], earlier: Mapping[str, Requirement]
 ) -> tuple[RequirementChange, tuple[str, ...]]:
-    """Count requirements with their earlier wording as unchanged; return the change and the stories that cover them."""
+    """Treat requirements restored with their earlier wording as unchanged.
+
+    Return the updated change and the stories that cover these requirements.
+    """
     skipped = (story for story in backlog.stories if story.status == "skipped")
-    # A skipped story may have been planned for the current wording, so its requirements do not count.
+    # The requirements of a skipped story do not count, since it may have been planned for the current wording.
     given_up = {get_requirement_key(name) for story in skipped for name in story.requirements}
     added = {get_requirement_key(each.id): each for each in change.added}
     alike = {
@@ -36,7 +39,7 @@ def apply_restored(
 
     def serves(story: Story) -> bool:
         named = {get_requirement_key(name) for name in story.requirements}
-        whole = story.id in started or named <= there  # else it was planned for more than there is
+        whole = story.id in started or named <= there  # otherwise it was planned for more than the PRD contains
         return whole and bool(named & alike.keys())
 
     stories = [story for story in backlog.stories if serves(story)]
@@ -52,7 +55,7 @@ def has_same_wording(now: Requirement, then: Requirement | None) -> bool:
 
 
 def is_criterion_of(requirement: Requirement, keys: set[str]) -> bool:
-    """Whether the requirement is a criterion of one of `keys`."""
+    """Return whether the requirement is a criterion of one of `keys`."""
     return (
         requirement.kind == "acceptance"
         and bool(requirement.parent)
@@ -65,7 +68,7 @@ def get_first_line(requirement: Requirement) -> str:
 
 
 def is_obsolete_question(question: str, prd: Prd) -> bool:
-    """Whether a question asks about a removed requirement that the PRD has again, with the same text."""
+    """Return whether a question asks about a removed requirement that is back in the PRD with the same text."""
     name, _, rest = question.partition(" (")
     said, asks, _ = rest.rpartition(f") {REMOVED_SENTENCE}")
     return bool(asks) and any(

@@ -1,9 +1,9 @@
-"""Removal of hidden Markdown from the text of an issue, so that a model reads only what a person has seen.
+"""Remove hidden Markdown from the text of an issue, so that a model reads only what a person has seen.
 
 An outsider writes the issue, a maintainer reads it rendered and labels it, and a model reads its source. Comments, tags
 and their attributes, link definitions, titles, alternative texts, extra table cells, text after the language of a code
-block, and invisible characters would reach only the model. Code is visible, so it is kept; so is collapsed text,
-without its tags. Line numbers do not change.
+block, and invisible characters would reach only the model. Code and collapsed text are visible, so they are kept, but
+without tags. Line numbers do not change.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from markdown_it.token import Token
 
 from prd2pr.domain.wording import INVISIBLE_CHARACTERS
 
-DRAWN_LANGUAGES = ("geojson", "stl", "topojson")  # code blocks that are rendered as images, without their text
-_IN_DIAGRAM = re.compile(r"\s*(?:%%|accTitle|accDescr|click\b)")  # lines of a mermaid diagram that draw nothing
+DRAWN_LANGUAGES = ("geojson", "stl", "topojson")  # code blocks that are rendered as images
+_IN_DIAGRAM = re.compile(r"\s*(?:%%|accTitle|accDescr|click\b)")  # lines of a Mermaid diagram that draw nothing
 HIDDEN_ELEMENTS = ("head", "noscript", "script", "style", "template", "title")  # elements whose text is not rendered
 _SHAPELESS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2800\ufe00-\ufe0f]")
-# Persian and Indic scripts need these between letters. Anywhere else they can only hide text.
+# Persian and Indic scripts need these between letters. Elsewhere they only serve to hide text.
 _JOINERS = re.compile("(?<![^\\W\\d_a-zA-Z])[\u200c\u200d]|[\u200c\u200d](?![^\\W\\d_a-zA-Z])")
 _ATTRIBUTE = r"""\s+[a-zA-Z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][a-zA-Z0-9-]*)((?:{_ATTRIBUTE})*)\s*/?>")
@@ -53,7 +53,6 @@ def sanitize_markdown(text: str) -> str:
 
 
 def remove_invisible_characters(text: str) -> str:
-    """Remove characters that are not rendered."""
     return _JOINERS.sub("", _SHAPELESS.sub("", INVISIBLE_CHARACTERS.sub("", text)))
 
 
@@ -63,13 +62,13 @@ class _Block:
     lines: tuple[str, ...]
     columns: int = 0
     info: str = ""
-    cited: frozenset[str] = frozenset()  # labels of links in the text
+    cited: frozenset[str] = frozenset()  # labels of the links in the text
 
 
 def _iter_blocks(text: str, lines: list[str]) -> Iterator[_Block]:
     kinds: list[tuple[str, int, str]] = [("other", -1, "")] * len(
         lines
-    )  # kind, first line and info of each line's block
+    )  # kind, first line and info string of each line's block
     columns: dict[int, int] = {}
     table = -1
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
@@ -105,13 +104,13 @@ def _classify_token(token: Token) -> str:
 
 @dataclass
 class _Sanitizer:
-    """Processes blocks in order. A hidden element may begin in one block and end in another."""
+    """Processes blocks in order, since a hidden element may begin in one block and end in another."""
 
     whole: str  # the text in lower case
     inside: str = ""  # the current hidden element
     depth: int = 0
     out: list[str] = field(default_factory=list)
-    uncited: bool = False  # in a footnote without a reference, which is not rendered
+    uncited: bool = False  # inside a footnote without a reference, which is not rendered
     spans: list[str] = field(default_factory=list)  # code spans, each replaced by a placeholder
 
     def read(self, block: _Block) -> list[str]:
@@ -142,7 +141,7 @@ class _Sanitizer:
         return re.sub("\0([0-9]+)\0", lambda found: self.spans[int(found[1])], shown)
 
     def _scan(self, text: str, *, code: bool) -> str:
-        """Process escapes, code spans and tags in their order, as CommonMark does."""
+        """Process escapes, code spans and tags in order of occurrence, as CommonMark does."""
         self.out, at = [], 0
         closings = _find_backtick_runs(text) if code else {}
         while found := _STOP.search(text, at):
@@ -152,7 +151,7 @@ class _Sanitizer:
         return "".join(self.out)
 
     def _take_token(self, text: str, found: re.Match[str], closings: dict[str, list[int]], *, code: bool) -> int:
-        """Process the token at a match, and return where it ends."""
+        """Process the token at a match and return where it ends."""
         mark, start = found[0], found.start()
         if mark == "<":
             return self._take_tag(text, start, code=code)
@@ -210,7 +209,7 @@ def _find_backtick_runs(text: str) -> dict[str, list[int]]:
 
 
 def _sanitize_code(block: _Block) -> list[str]:
-    """Remove the source of rendered images, and everything after the language."""
+    """Remove everything after the language, and the source of blocks that are rendered as images."""
     info = block.info.strip()
     language = info.split()[0] if info else ""
     lines = list(block.lines)
@@ -224,14 +223,14 @@ def _sanitize_code(block: _Block) -> list[str]:
 
 
 def _cut_cells(row: str, columns: int) -> str:
-    """Cut a row to the number of columns of the table's head."""
+    """Cut a row to the number of columns in the table's header."""
     cells = [each for each in _CELL.findall(row) if each]
     first = 1 if re.match(r"[\s>*+-]*\|", row) else 0
     return "".join(cells[: columns + first]) if columns else row
 
 
 def _strip_link_titles(text: str) -> str:
-    """Remove titles of links, and alternative texts of images."""
+    """Remove the titles of links and the alternative texts of images."""
     return _NO_TEXT.sub("", _SPACED.sub("](", _TITLED.sub(r"](\1)", _strip_alternative_texts(text))))
 
 
@@ -252,7 +251,7 @@ def _strip_alternative_texts(text: str) -> str:
 
 
 def _sanitize_definition(line: str, cited: frozenset[str]) -> str:
-    """Keep a link definition only if it is used, and without its title; keep lines of Markdown marks."""
+    """Keep a link definition only if it is used, and without its title. Lines of Markdown marks are kept."""
     if not line.strip(" \t>*+-=|:.)0123456789"):
         return line
     found = _DEFINITION.fullmatch(line)

@@ -1,4 +1,4 @@
-"""Classification of the sections of a PRD by their headings, and the entries of list sections."""
+"""Classify the sections of a PRD by their headings, and list the entries of sections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SectionKind = Literal[
     "plan", "modules", "dependencies", "out", "aside", "acceptance", "non_functional", "background", "feature", ""
 ]
 
-# The first that matches decides: "out of scope" before "scope", "non-functional" before "functional".
+# The first match wins, so "out of scope" comes before "scope" and "non-functional" before "functional".
 _WORDS: dict[SectionKind, tuple[str, ...]] = {
     "out": (
         "out[- ]of[- ]scope",
@@ -45,7 +45,7 @@ _WORDS: dict[SectionKind, tuple[str, ...]] = {
 }
 _HEADINGS = {kind: re.compile(rf"\b(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) for kind, words in _WORDS.items()}
 
-# Subsections belong to these as well: "Phase 2: Security" is not a section of requirements.
+# These kinds include their subsections: "Phase 2: Security" is not a section of requirements.
 _WHOLE: frozenset[SectionKind] = frozenset({"plan", "out", "aside", "modules", "dependencies"})
 
 _NOTHING = re.compile(r"(?:none|n/?a|nothing|no (?:new |changes?|dependenc\w+).*|-+)\.?", re.IGNORECASE)
@@ -58,7 +58,7 @@ def classify_heading(text: str) -> SectionKind:
 
 
 def classify_sections(outline: Outline) -> list[SectionKind]:
-    """Return for each block the kind of its innermost classified section; a heading belongs to its own section."""
+    """Return for each block the kind of its innermost classified section. A heading belongs to its own section."""
     title = outline.title()
     own: list[SectionKind] = [
         classify_heading(block.text)
@@ -75,7 +75,7 @@ def classify_sections(outline: Outline) -> list[SectionKind]:
 
 
 def list_section_entries(outline: Outline, kinds: list[SectionKind], wanted: SectionKind) -> tuple[str, ...]:
-    """Return the entries of all sections of one kind: lines of code blocks, list items, table rows."""
+    """Return the entries of all sections of one kind: lines of code blocks, list items and table rows."""
     entries: list[str] = []
     for block, kind in zip(outline.blocks, kinds, strict=True):
         if kind == wanted and block.kind != "heading":
@@ -89,9 +89,9 @@ def _list_entry(block: OutlineBlock) -> list[str]:
 
 
 def _parse_file_tree(code: str) -> list[str]:
-    """Return full paths from a drawn or indented tree, without comments."""
+    """Return the full paths in a drawn or indented tree, without comments."""
     paths: list[str] = []
-    folders: list[tuple[int, str]] = []  # (indentation, path)
+    folders: list[tuple[int, str]] = []  # indentation and path
     for line in code.splitlines():
         marks = _TREE_MARKS.match(line)
         indent = marks.end() if marks else 0

@@ -1,4 +1,4 @@
-"""JSON with the line of every key; duplicate keys, deep nesting, NaN and lone surrogates are refused."""
+"""Parse JSON with the line of every key. Duplicate keys, deep nesting, NaN and lone surrogates are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 class _Reader:
-    """Parses objects and lists itself, for lines and duplicate keys; scalars are left to the standard decoder."""
+    """Parses objects and lists itself to track lines and duplicate keys; the standard decoder parses scalars."""
 
     def __init__(self, text: str, where: str, max_depth: int) -> None:
         self.text, self.where, self.max_depth = text, where, max_depth
@@ -36,7 +36,7 @@ class _Reader:
         self.scalars = json.JSONDecoder(parse_constant=_refuse_constant)
 
     def peek(self) -> str:
-        """Return the next character that is not space; empty at the end."""
+        """Return the next character that is not whitespace, or an empty string at the end."""
         space = _SPACE.match(self.text, self.at)
         self.at = space.end() if space else self.at
         self.line += self.text.count("\n", self.counted, self.at)
@@ -63,10 +63,10 @@ class _Reader:
         try:
             value, self.at = self.scalars.raw_decode(self.text, self.at)
         except ValueError as error:
-            # Includes numbers with too many digits for the standard library.
+            # Also raised for numbers with too many digits for the standard library.
             self.refuse(getattr(error, "msg", str(error)))
         if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-            self.refuse("a text contains a lone surrogate")
+            self.refuse("a string contains a lone surrogate")
         return value
 
     def _object(self, path: KeyPath) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A strict subset of YAML: no anchors, aliases, tags, duplicate keys or second documents.
+"""Parse a strict subset of YAML: no anchors, aliases, tags, duplicate keys or second documents.
 
-Scalars follow YAML 1.2: only `true` and `false` are booleans (`off`, `no`, `on` and dates are text), and keys are
-always text. The line of every value is kept for error messages.
+Scalars follow YAML 1.2: only `true` and `false` are booleans (`off`, `no`, `on` and dates are strings), and keys are
+always strings. The line of every value is kept for error messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LoadedDocument:
 
 
 class _Resolver(yaml.resolver.BaseResolver):
-    """Only the scalars of YAML 1.2's core schema; an integer too long for 64 bits stays text."""
+    """Resolves only the scalars of YAML 1.2's core schema. Integers longer than 64 bits stay strings."""
 
 
 _Resolver.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""])
@@ -102,7 +102,7 @@ class _YamlRefused(Exception):
 def load_yaml(
     text: str, where: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, first_line: int = 1
 ) -> LoadedDocument:
-    """Load one YAML document with its lines; `first_line` is where `text` begins in the file `where`."""
+    """Load one YAML document with its lines. `first_line` is the line of the file `where` at which `text` begins."""
     if len(text.encode("utf-8", "surrogatepass")) > max_bytes:
         raise InputInvalid(
             f"the YAML is larger than {max_bytes // 1024} KiB",
@@ -135,7 +135,7 @@ def _code_point(character: int | str | bytes) -> int:
 
 
 def _refuse(what: str, where: str, line: int, remedy: str) -> NoReturn:
-    # Not chained: PyYAML's own message adds nothing useful.
+    # Not chained, since PyYAML's own message adds nothing useful.
     raise InputInvalid(what, where=f"{where}:{line}", remedy=remedy) from None
 
 
@@ -153,7 +153,7 @@ def _load_document(text: str, max_depth: int, lines: dict[KeyPath, int], first_l
 
 @dataclass(frozen=True)
 class _Builder:
-    """Converts nodes to plain data; the composer has already limited the depth."""
+    """Converts nodes to plain data. The composer has already limited the depth."""
 
     loader: _StrictLoader
     lines: dict[KeyPath, int]
@@ -173,7 +173,7 @@ class _Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line
             if not isinstance(key_node, yaml.ScalarNode):
-                raise _YamlRefused("a key must be plain text", line, "Write the key as one word or a quoted text.")
+                raise _YamlRefused("a key must be plain text", line, "Write the key as one word or a quoted string.")
             key = _check_surrogates(str(key_node.value), key_node)
             if key in result:
                 first = self.lines[*path, key]
@@ -186,5 +186,5 @@ class _Builder:
 def _check_surrogates(value: str, node: yaml.Node) -> str:
     """Refuse a lone surrogate, such as the escape "\\uD800", which UTF-8 cannot encode."""
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise _YamlRefused("a text contains a lone surrogate", node.start_mark.line, "Write the character itself.")
+        raise _YamlRefused("a string contains a lone surrogate", node.start_mark.line, "Write the character itself.")
     return value

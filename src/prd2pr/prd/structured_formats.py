@@ -1,4 +1,4 @@
-"""YAML or JSON → outline: keys become headings, list elements items, and longer texts are parsed as Markdown."""
+"""Convert YAML or JSON to an outline: keys become headings, list elements items, and long texts Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prd2pr.prd.outline import NO_BLOCK, Outline, strip_markdown
 from prd2pr.prd.requirement_ids import find_mentioned_ids, parse_leading_label
 from prd2pr.prd.strict_yaml import KeyPath, LoadedDocument
 
-# Metadata of the document, without requirements.
+# Document metadata, which contains no requirements.
 METADATA = frozenset(
     {"id", "title", "version", "status", "author", "authors", "owner", "owners", "date", "created", "updated"}
     | {"priority", "labels", "tags", "schema", "$schema", "despite"}
@@ -47,7 +47,7 @@ class _Writer:
         elif isinstance(value, list):
             self._elements(key, value, path, NO_BLOCK)
         elif isinstance(value, str):
-            # A block text begins on the line after its key.
+            # A block scalar begins on the line after its key.
             first = line + 1 if "\n" in value else line
             read_markdown(value, self.outline, first_line=first, base_level=level)
 
@@ -65,7 +65,7 @@ class _Writer:
         return self.outline.item(strip_markdown(text), self.loaded.find_line(path), parent)
 
     def _labelled(self, label: str, value: Any, path: KeyPath, parent: int) -> None:
-        """Add `FR-1: text`, or `FR-1:` with keys below it."""
+        """Add `FR-1: text`, or `FR-1:` with the keys below it."""
         if isinstance(value, dict):
             self._mapping("", 0, {"id": label, **value}, path, parent)
             return
@@ -118,7 +118,7 @@ def _format_head(key: str, n: int, value: dict[str, Any], name_key: str, text_ke
 
 
 def _number_element(key: str, text: str, n: int, name: str = "") -> str:
-    """Return "Phase 1: Core" for `phases: [{name: Core}]`."""
+    """Return a numbered title, such as "Phase 1: Core" for `phases: [{name: Core}]`."""
     word = _COUNTED.get(key.lower())
     if word is None or re.match(rf"(?i){word}\s+\w", text):
         return text
@@ -132,12 +132,12 @@ def _choose_prefix(key: str) -> str:
 
 
 def _belongs_in_head(key: str, value: Any) -> bool:
-    """Whether ids belong next to the item's id, as for a criterion; for a cycle they are a separate line."""
+    """Return whether ids belong next to the item's id, as for a criterion. For a cycle they are on a separate line."""
     return key.lower() not in _COUNTED and bool(find_mentioned_ids(_join_scalars(value)))
 
 
 def _join_scalars(value: Any) -> str:
-    """Return a scalar or a list of scalars on one line; empty for other values."""
+    """Return a scalar or a list of scalars on one line, or an empty string for other values."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list) and all(isinstance(element, str | int | float) for element in value):

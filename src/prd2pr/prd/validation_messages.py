@@ -22,7 +22,7 @@ class FieldProblem:
 
 
 def find_close_match(word: str, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant; empty: none is close."""
+    """Return the known word that was probably meant, or an empty string if none is close."""
     by_lower = {name.lower(): name for name in known}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""
@@ -31,7 +31,7 @@ def find_close_match(word: str, known: Iterable[str]) -> str:
 def build_field_problem(
     error: ErrorDetails, model: type[BaseModel], patterns: Mapping[str, str] | None = None
 ) -> FieldProblem:
-    """Describe a pydantic error. `patterns`: regular expressions of the model in words."""
+    """Describe a pydantic error. `patterns` describes the model's regular expressions in words."""
     remedy = _format_rule(error, patterns or {})
     path: KeyPath = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "extra_forbidden":
@@ -90,7 +90,7 @@ def unwrap_optional(annotation: Any) -> Any:
     return annotation
 
 
-# Pydantic's error types → how to fix the value. `{…}` is filled from the error's context.
+# How to fix the value, by pydantic's error type. `{…}` is filled from the error's context.
 _RULES: dict[str, str] = {
     "literal_error": "Allowed: {expected}.",
     "bool_type": "Write true or false.",

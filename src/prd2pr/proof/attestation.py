@@ -1,7 +1,7 @@
 """A proved step as an in-toto Statement with the test-result predicate.
 
 The subject is the commit, its code tree and its evidence file. `result` is the outcome of the tests, not the verdict of
-the gate: RED is a run that FAILED, as it should. Passed tests of the story are named; others are counted.
+the gate, so a correct RED has the result FAILED. Passed tests of the story are listed by name; others are only counted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class AttestedStep:
     """A gated step and the records in its commit."""
 
     commit: str
-    step: str  # loyalty/loyalty-1/3
+    step: str  # for example loyalty/loyalty-1/3
     evidence_path: str
-    evidence_digest: str  # sha256:…
+    evidence_digest: str  # in the form sha256:…
     evidence: Evidence
-    config_blob: str = ""  # of .prd2pr.yml at the start of the branch
+    config_blob: str = ""  # blob of .prd2pr.yml at the start of the branch
 
     @property
     def file_name(self) -> str:
@@ -42,7 +42,7 @@ class StatementCheck:
     """The result of checking statement files."""
 
     files: int
-    signed: int  # bundles; their content is checked, their signatures are not
+    signed: int  # number of bundles, whose content is checked but not their signatures
     findings: tuple[Finding, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -87,7 +87,7 @@ def build_predicate(step: AttestedStep) -> dict[str, Any]:
 def summarize_result(phase: Phase, run: RunSummary | None) -> str:
     if run is None or not (run.failed or run.errors):
         return "PASSED"
-    # After RED the gate allows only failures that existed before the story.
+    # After RED, the gate allows only failures that existed before the story.
     return "FAILED" if phase is Phase.RED else "WARNED"
 
 
@@ -104,7 +104,10 @@ def build_configuration(step: AttestedStep, run: RunSummary | None) -> list[dict
 
 
 def build_summary_predicate(steps: Sequence[AttestedStep]) -> dict[str, Any]:
-    """Build the predicate that is signed for all statement files together: the steps that were proved again."""
+    """Build the predicate that is signed for all statement files together.
+
+    It lists the steps that were proved again.
+    """
     return {
         "result": "PASSED",
         "configuration": [{"name": "prd2pr verify", "uri": f"pkg:pypi/prd2pr@{steps[-1].evidence.made_by}"}],
@@ -120,7 +123,7 @@ def build_summary_predicate(steps: Sequence[AttestedStep]) -> dict[str, Any]:
 def check_statement(
     statement: object, name: str, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck]
 ) -> Iterator[Finding]:
-    """Check one statement against the verified steps; `name`: its file name."""
+    """Check a statement against the verified steps. `name` is its file name."""
     if not isinstance(statement, dict) or statement.get("_type") != STATEMENT_TYPE:
         yield make_statement_error("VER203", "not an in-toto Statement v1", name)
         return
@@ -148,7 +151,7 @@ def check_statement(
 
 
 def collect_digests(statement: dict[str, Any]) -> dict[str, str]:
-    """Return algorithm → digest over all subjects; empty if an algorithm has two different digests."""
+    """Return the digests of all subjects by algorithm. Empty if an algorithm has two different digests."""
     found: dict[str, str] = {}
     subjects = statement.get("subject")
     for subject in subjects if isinstance(subjects, list) else []:

@@ -1,4 +1,4 @@
-"""Compare saved evidence with evidence gathered again.
+"""Compare saved evidence with newly gathered evidence.
 
 Times, tool versions, the sandbox and the wording of failures differ between machines and are not compared.
 """
@@ -12,7 +12,7 @@ from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
 
 ALWAYS_COMPARED = ("changes", "story_tests", "planned", "comparison", "pre_implemented")
-# Another version may read these differently from the same files.
+# Another version of prd2pr may derive different values from the same files.
 COMPARED_WITHIN_VERSION = (
     "locked",
     "declared",
@@ -24,12 +24,12 @@ COMPARED_WITHIN_VERSION = (
     "living_docs",
 )
 RUNS = ("base_run", "head_run", "repeat_run")
-# Not the sandbox: it differs between machines, and cannot be proved afterwards.
+# The sandbox is not included, because it differs between machines and cannot be proved afterwards.
 COUNTS = ("collected", "passed", "failed", "errors", "skipped", "honest", "ids_digest")
 
 
 def list_differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
-    """Yield a description of each difference that matters; nothing if the evidence agrees."""
+    """Yield a description of each relevant difference."""
     same_rules = saved.made_by == seen.made_by
     for name in (*ALWAYS_COMPARED, *(COMPARED_WITHIN_VERSION if same_rules else ())):
         if getattr(saved, name) != getattr(seen, name):
@@ -47,13 +47,12 @@ def list_differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
 
 
 def compare_other_suites(saved: Evidence, seen: Evidence) -> Iterator[str]:
-    """Compare the suites of other stacks."""
     if [each.stack for each in saved.beside] != [each.stack for each in seen.beside]:
         yield "`beside` names different stacks"
         return
     for before, now in zip(saved.beside, seen.beside, strict=True):
         if before.not_run or now.not_run:
-            continue  # the tools are missing on one machine
+            continue  # one machine lacks the tools
         if before.comparison != now.comparison:
             yield f"beside, {now.stack}: `comparison` differs"
         yield from compare_runs(f"beside, {now.stack}", before.head_run, now.head_run)
@@ -121,7 +120,7 @@ def _fault_outcomes(mutation: MutationResult) -> dict[str, str]:
 
 
 def _circumstance_failures(mutation: MutationResult) -> dict[str, tuple[str, ...]]:
-    """Return circumstance → failing tests; a failure in only one repetition is chance and left out."""
+    """Map each circumstance to its failing tests. A failure in only one repetition is left out as chance."""
     return {way.name: way.tests for way in mutation.ways if way.outcome != "not_judged" and way.name != "once_more"}
 
 

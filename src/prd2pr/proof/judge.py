@@ -1,4 +1,4 @@
-"""Judge the change between any two commits: `prd2pr gate`."""
+"""Judge the change between any two commits, for `prd2pr gate`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContex
 from prd2pr.verification.verdict import GATES, GatePolicy
 
 
-def judge_commits(  # noqa: PLR0917 the words of the command line, in their order
+def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the same order
     gather_context: GatherContext, policy: GatePolicy, phase: Phase, base: str, head: str, story: str | None = None
 ) -> tuple[Evidence, Verdict]:
-    """Gather evidence between two commits and judge it. `story`: use its design, criteria and RED tests."""
+    """Gather evidence between two commits and judge it. With `story`, its design, criteria and RED tests are used."""
     git = gather_context.git
     base, head = git.rev(base), git.rev(head)
     context = load_story_context(git, story, (base, head)) if story else None
@@ -36,7 +36,7 @@ def judge_commits(  # noqa: PLR0917 the words of the command line, in their orde
 
 
 def _render_docs(gather_context: GatherContext, base: str, head: str, step: StepRef | None) -> ExpectedDocs:
-    """Render the living docs: for a step as before it, for any other commit as `prd2pr docs --write` would."""
+    """Render the living docs: from the state before a step, or as `prd2pr docs --write` does for other commits."""
     info = gather_context.git.commit_info(head)
     if step is not None and info.parents == (base,):
         return render_claimed_docs(gather_context, load_claim(gather_context.git, info, step), FactsCache())
@@ -44,9 +44,9 @@ def _render_docs(gather_context: GatherContext, base: str, head: str, step: Step
 
 
 def load_story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext | None:
-    """Load the story from the first commit that has it, since a step may only use what existed before it.
+    """Load the story from the first commit that has it, because a step may only use what existed before it.
 
-    None if no commit holds a plan: then these are a person's commits, judged without a story.
+    Return None if no commit contains a plan. The commits are then a person's and are judged without a story.
     """
     known: set[str] = set()
     for commit in commits:
@@ -72,7 +72,7 @@ def _list_prds(git: Git, commit: str) -> list[str]:
 
 
 def _read_step_ref(git: Git, commit: str) -> StepRef | None:
-    """Return the step that a bot commit names; None for other commits, in which state must not change."""
+    """Return the step that a bot commit names, or None for other commits, which must not change the state."""
     (info,) = git.log(f"{commit}^!") or (None,)
     return read_step(info.trailers) if info else None
 
@@ -91,7 +91,7 @@ def build_gate_report(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
 
 
 def _format_mutation(mutation: MutationResult) -> dict[str, Any]:
-    """Return how many mutants were tried and killed, by kind."""
+    """Return the numbers of tried and killed mutants, by kind."""
     tried = {"knock_outs": mutation.knock_outs, "mutants": mutation.mutants, "perturbations": mutation.perturbations}
     counts = {
         name: {"tried": len(faults), "noticed": sum(each.outcome == "killed" for each in faults)}

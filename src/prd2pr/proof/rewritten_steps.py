@@ -1,6 +1,6 @@
-"""Detect steps that were rewritten after they were proved, from their records alone: no test is run.
+"""Detect from the records alone, without running tests, that steps were rewritten after they were proved.
 
-A rebase or an edited commit keeps trailers and evidence, but the code or state they describe has changed.
+A rebase or an edited commit keeps trailers and evidence, but the code or state that they describe has changed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from prd2pr.workflow.merges import list_branch_commits
 
 
 def find_rewritten_steps(git: Git, head: str) -> BranchRefutation | None:
-    """Return the rewritten steps of a branch; None if every step's records agree with its commit."""
+    """Return the rewritten steps of a branch, or None if the records of every step agree with its commit."""
     try:
         base = find_branch_start(git, head).commit
     except CannotJudge:
-        return None  # no plan on the branch, so no steps
+        return None  # the branch has no plan, so it has no steps
     return find_rewritten_since(git, base, head)
 
 

@@ -1,6 +1,6 @@
 """Write in-toto statements for the proved steps of a branch, and check existing ones.
 
-Digests and results are checked. Signatures are not, and are reported as not checked: use `gh attestation verify`.
+Digests and results are checked. Signatures are reported as not checked; use `gh attestation verify` for them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _dump_json(value: object) -> str:
 
 
 def check_statement_files(place: Path, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck]) -> StatementCheck:
-    """Check the statements and bundles in `place`, a file or a directory."""
+    """Check the statements and bundles in `place`, which is a file or a directory."""
     paths = sorted(path for path in place.rglob("*.json*") if path.is_file()) if place.is_dir() else [place]
     files, signed, findings = 0, 0, list[Finding]()
     for path in paths:
@@ -94,7 +94,7 @@ def check_statement_files(place: Path, steps: Sequence[AttestedStep], checked: S
 
 
 def read_json_values(path: Path) -> Iterator[Any]:
-    """Yield the JSON values of a file, one per line for `.jsonl`; None for invalid JSON."""
+    """Yield the JSON values of a file, one per line for `.jsonl`. Invalid JSON yields None."""
     if path.stat().st_size > LARGEST_STATEMENT:
         yield None
         return
@@ -108,7 +108,7 @@ def read_json_values(path: Path) -> Iterator[Any]:
 
 
 def decode_envelope(bundle: object) -> dict[str, Any] | None:
-    """Return the statement in a sigstore bundle or a bare DSSE envelope; None if it is neither."""
+    """Return the statement in a sigstore bundle or a bare DSSE envelope, or None for anything else."""
     if not isinstance(bundle, dict):
         return None
     envelope = bundle.get("dsseEnvelope", bundle)
@@ -122,7 +122,7 @@ def decode_envelope(bundle: object) -> dict[str, Any] | None:
 
 
 def check_signed_files(statement: dict[str, Any], bundle: Path) -> Iterator[Finding]:
-    """Check that the statement files next to a bundle are the ones that it signs."""
+    """Check that the statement files next to a bundle are the files that it signs."""
     subjects = statement.get("subject")
     named = [each for each in subjects if isinstance(each, dict)] if isinstance(subjects, list) else []
     if not named:

@@ -1,4 +1,4 @@
-"""Plan what `/tdd undo` reverts, from the commits alone. The workflow and `verify` use the same function."""
+"""Plan what `/tdd undo` reverts, from the commits alone. The workflow and `verify` share this module."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from prd2pr.workflow.human_commits import find_joined_story, read_commit_step, w
 
 @dataclass(frozen=True)
 class UndoPlan:
-    """One step to undo: the step, the cycle's record before it, and the code without it."""
+    """A step to undo, with the cycle's record before it and the code without it."""
 
     step: Step
     earlier: Cycle
     tree: str
-    drafts: frozenset[str] = frozenset()  # commits of unjudged work that is removed too
+    drafts: frozenset[str] = frozenset()  # commits of unjudged work to remove too
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class CannotUndo:
 
 
 def plan_undo(store: StateStore, head: str, story: str) -> UndoPlan | CannotUndo:
-    """Plan undoing the story's last step that advanced it and was not undone before, with all drafts after it.
+    """Plan how to undo the last step that advanced the story and is not undone yet, with all later drafts.
 
-    Commits by people are kept. If they, or another story, changed the same files since, the undo is refused.
+    Commits by people are kept. The undo is refused if they, or another story, have changed the same files since.
     """
     git = store.git
-    changes: list[tuple[str, str]] = []  # trees before and after, the newest first
+    changes: list[tuple[str, str]] = []  # trees before and after each change, newest first
     taken_back: set[int] = set()
     drafts: set[str] = set()
     for commit in walk_first_parents(git, head):
@@ -66,9 +66,10 @@ def plan_undo(store: StateStore, head: str, story: str) -> UndoPlan | CannotUndo
 
 
 def find_start_tree(after: BranchState, before: BranchState, story: str, step: Step) -> str:
-    """Return the code tree from which the step started: before people's commits if the step proved these too.
+    """Return the code tree from which the step started.
 
-    The tree is searched among commits, because a fresh clone holds no code trees without state.
+    If the step also proved commits by people, this is the tree before them. The tree is looked up in the commits,
+    because a fresh clone does not contain code trees without state.
     """
     git = before.store.git
     proof = after.proof(story, step.n, step.phase) if step.phase in GATED else None

@@ -1,10 +1,10 @@
-"""Prove a branch again from its commits alone: `prd2pr verify`.
+"""Prove a branch again from its commits alone, for `prd2pr verify`.
 
-No claim of a commit is trusted: digests are computed, trees compared, tests run, and the gates judge the new evidence.
-What a step needs to know (design, criteria, ids and blobs of RED) comes from its parent commit, which was itself proved
-before. `proof.claims` checks the records; this module checks runs and verdicts.
+No claim of a commit is trusted: digests are computed, trees are compared, tests are run, and the gates judge the new
+evidence. The information that a step depends on (design, criteria, ids and blobs of RED) comes from its parent commit,
+which has itself been proved. `proof.claims` checks the records; this module checks runs and verdicts.
 
-A commit is judged from itself and its parents alone, so steps can be proved in parallel; reports keep their order.
+A commit is judged only from itself and its parents, so steps can be proved in parallel. Reports keep their order.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ Result = TypeVar("Result")
 def map_in_parallel(workers: Sequence[Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:
     """Apply the workers to the items in parallel and yield the results in order.
 
-    Each worker gets one contiguous part, so that its cache helps. The first error in order is raised; the other workers
-    stop after their current item.
+    Each worker gets one contiguous part, so that it can use its cache. The first error in order is raised, and the
+    other workers stop after their current item.
     """
     if len(workers) < 2 or len(items) < 2:
         yield from map(workers[0], items)
@@ -96,7 +96,7 @@ def _run_stretch(worker: Callable[[Item], Result], stretch: list[tuple[Item, Fut
 
 
 def split_range(length: int, parts: int) -> list[range]:
-    """Split `range(length)` into parts of nearly equal size, none empty."""
+    """Split `range(length)` into non-empty parts of nearly equal size."""
     cuts = [length * part // parts for part in range(parts + 1)]
     return [range(first, end) for first, end in pairwise(cuts) if first < end]
 
@@ -111,9 +111,9 @@ def load_claim(git: Git, commit: CommitInfo, step: StepRef, keeping: RetentionPo
 def count_intact_commits(
     git: Git, base: str, head: str, keeping: RetentionPolicy = DEFAULT_RETENTION
 ) -> tuple[int, int]:
-    """Count the commits whose records are intact, and all commits of the range.
+    """Count the commits whose records are intact, and all commits in the range.
 
-    No test is run: this detects later changes, not whether a step was ever right.
+    No test is run. This detects later changes, not whether a step was ever correct.
     """
     commits = git.log_all(f"{base}..{head}")
     intact: set[str] = set()
@@ -123,7 +123,7 @@ def count_intact_commits(
 
 
 def find_intact_commits(git: Git, commit: CommitInfo, keeping: RetentionPolicy) -> set[str]:
-    """Return the commit if its records are intact, with the commits that its gate judged too."""
+    """Return the commit if its records are intact, with the other commits that its gate judged."""
     step = read_commit_step(commit)
     try:
         if step is None:
@@ -136,13 +136,16 @@ def find_intact_commits(git: Git, commit: CommitInfo, keeping: RetentionPolicy) 
 
 
 def is_draft_claim(claim: StepClaim) -> bool:
-    """Whether the step is a draft that changes code. A draft of a design does not, so no gate has to judge it."""
+    """Return whether the step is a draft that changes code.
+
+    A draft of a design does not, so no gate has to judge it.
+    """
     noted = claim.step.phase is Phase.NOTE and claim.base_tree != claim.head_tree
     return noted and bool(claim.made and claim.made.draft)
 
 
 def find_covered_commits(claim: StepClaim) -> set[str]:
-    """Return earlier commits that this step's gate judged too, or drafts that it undoes."""
+    """Return the earlier commits that this step's gate also judged, or the drafts that it undoes."""
     if claim.step.phase is Phase.NOTE and claim.made and claim.made.undoes:
         found = plan_undo(claim.parent.store, claim.parent.commit, claim.step.story)
         return set(found.drafts) if isinstance(found, UndoPlan) else set()
@@ -156,21 +159,24 @@ class Verifier:
     gather_context: GatherContext
     policy: GatePolicy
     on_checked: Callable[[CommitCheck], None]
-    further_contexts: tuple[GatherContext, ...] = ()  # one per further worker: a runner runs one item at a time
+    further_contexts: tuple[GatherContext, ...] = ()  # one per further worker, as a runner runs one item at a time
     base: str = ""  # start of the range; earlier commits need no proof
-    read_before: FactsCache = field(default_factory=FactsCache)  # facts of source files, for the living docs
+    read_before: FactsCache = field(default_factory=FactsCache)  # facts about source files, for the living docs
     keeping: RetentionPolicy = DEFAULT_RETENTION
 
     def verify(self, base: str, head: str) -> list[CommitCheck]:
-        """Check every commit of the range: steps along first parents, a joined story's steps before its join, and
-        commits that came in through other merges."""
+        """Check every commit in the range.
+
+        This includes steps along first parents, the steps of a joined story before its join, and commits from other
+        merges.
+        """
         line = list_branch_commits(self.git, base, head)
         named = {commit.sha for commit in line}
         merged = [commit for commit in self.git.log_all(f"{base}..{head}") if commit.sha not in named]
         done = [make_unproven_check(commit, "merged in and not proved") for commit in merged]
         for each in done:
             self.on_checked(each)
-        held: list[CommitCheck] = []  # reported once it is known whether a later step judged them too
+        held: list[CommitCheck] = []  # reported when it is known whether a later step also judged them
         based = replace(self, base=base)
         for checked, covered in map_in_parallel([based.check, *based.list_further_checks()], line):
             held = [each.with_step(checked) if each.commit in covered else each for each in held]
@@ -189,7 +195,7 @@ class Verifier:
         return held
 
     def check(self, commit: CommitInfo) -> tuple[CommitCheck, set[str]]:
-        """Check one commit; also return the earlier commits that it proves."""
+        """Check a commit. Also return the earlier commits that it proves."""
         step = read_step(commit.trailers)
         docs = frozenset(self.gather_context.living_docs)
         merges = list_base_merges(self.git, commit, self.base, docs) if self.base else ()
@@ -253,7 +259,7 @@ class Verifier:
         else:
             evidence, verdict = self.judge_again(claim)
             if self.is_out_of_time(claim, evidence, verdict):
-                evidence, verdict = self.judge_again(claim)  # what ended in time is known, and not run again
+                evidence, verdict = self.judge_again(claim)  # runs that finished in time are cached
             if self.is_out_of_time(claim, evidence, verdict):
                 yield make_claim_error(OUT_OF_TIME, f"{describe_timeout(evidence)}; no other objection to this step")
                 yield from (each for each in verdict.findings if each.severity == "warning")
@@ -280,7 +286,7 @@ class Verifier:
         return evidence, GATES[claim.step.phase](evidence, self.policy)
 
     def is_out_of_time(self, claim: StepClaim, evidence: Evidence, verdict: Verdict) -> bool:
-        """Whether only timeouts keep the step from being proved."""
+        """Return whether timeouts are the only reason why the step is not proved."""
         assert claim.proof is not None, "guaranteed by check_records"
         saved = claim.proof.evidence
         if verdict.accepted and not any(list_differences(saved, evidence)):
@@ -294,7 +300,7 @@ class Verifier:
         )
 
     def find_hidden_examples(self, claim: StepClaim, said: Evidence) -> HiddenExamples | None:
-        """Return RED's hidden examples; None if there are none and the evidence says none were required."""
+        """Return RED's hidden examples, or None if there are none and the evidence says that none were required."""
         found = load_hidden_examples(claim.state, claim.step.story)
         return found if found.files or said.held_out is not None else None
 
@@ -316,7 +322,7 @@ class Verifier:
     def check_code(self, claim: StepClaim) -> Iterator[Finding]:
         undoes = claim.step.phase is Phase.NOTE and claim.made and claim.made.undoes
         if read_decision(claim) or undoes:
-            return  # the record checks compare the code with the earlier code
+            return  # the record checks compare the code before and after
         if is_draft_claim(claim):
             yield from self.check_draft_code(claim)
             return
@@ -329,7 +335,7 @@ class Verifier:
                 yield make_claim_error("VER108", f"a {claim.step.phase.value} commit may not change code", change.path)
 
     def check_draft_code(self, claim: StepClaim) -> Iterator[Finding]:
-        """Check that a draft changes only files that its phase's role may write."""
+        """Check that a draft changes only files that the role of its phase may write."""
         cycle = claim.state.cycle(claim.step.story)
         assert cycle is not None, "guaranteed by check_records"
         assert claim.story is not None, "guaranteed by check_records"

@@ -1,4 +1,4 @@
-"""The data of a PRD's board and its story pages, read from a branch."""
+"""Read the data for a PRD's board and story pages from a branch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_LIVING_DOCS: frozenset[str] = frozenset()
 class BoardReader:
     """Reads the boards of one repository. Not thread-safe.
 
-    `local`: the work is done in this repository, so its journal has failures that are not committed yet.
+    Set `local` if runs use this repository: its journal then contains failures that are not committed yet.
     """
 
     git: Git
@@ -42,7 +42,10 @@ class BoardReader:
     _last: dict[str, tuple[ProofReader, dict[StepKey, ProofSummary]]] = field(default_factory=dict, repr=False)
 
     def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
-        """Read everything but the diffs; None: no plan. `head`: a commit, if the branch does not exist here."""
+        """Read everything except the diffs, or return None if there is no plan.
+
+        Pass the commit as `head` if the branch does not exist in this repository.
+        """
         state = StateStore(self.git, prd).load(head or branch)
         if state.prd is None:
             return None
@@ -79,7 +82,7 @@ class BoardReader:
         )
 
     def circuits(self, prd: str, head: str) -> Circuits:
-        """Return the current circuit breakers, including those of the local journal."""
+        """Return the current circuit breakers, including those in the local journal."""
         return self._circuits(StateStore(self.git, prd).load(head))
 
     def with_evidence(self, facts: PrdFacts, story: str, head: str) -> PrdFacts:
@@ -93,7 +96,7 @@ class BoardReader:
         )
 
     def _reuse_summaries(self, prd: str, proofs: ProofReader) -> dict[StepKey, ProofSummary]:
-        """Return the summaries of unchanged proofs from the last reading; the views add the others."""
+        """Return the cached summaries of unchanged proofs. The views compute the missing ones."""
         before, known = self._last.get(prd, (proofs, {}))
         kept = {key: each for key, each in known.items() if before.get_blob(key) == proofs.get_blob(key)}
         self._last[prd] = (proofs, kept)

@@ -1,4 +1,4 @@
-"""The commits of a branch in their order, for pages, with a cache under `.git/prd2pr/cache/`.
+"""The commits of a branch, oldest first, with a cache under `.git/prd2pr/cache/`.
 
 Commits never change, so the cached list is a prefix of the current one unless the branch was rewritten. The cache can
 be deleted at any time.
@@ -25,18 +25,18 @@ class BranchCommit:
     sha: str
     at: str
     subject: str
-    has_single_parent: bool  # it has exactly one parent
-    claimed_step: StepRef | None  # from its trailers
-    join: str = ""  # a merge of a story's branch: `exact` if it adds no changes
+    has_single_parent: bool  # has exactly one parent
+    claimed_step: StepRef | None  # read from the trailers
+    join: str = ""  # set if this merges a story's branch; `exact` if the merge adds no changes of its own
 
     @property
     def step(self) -> StepRef | None:
-        """The claimed step; a merge or a root commit is never a step."""
+        """The step that the commit claims. A merge or a root commit is never a step."""
         return self.claimed_step if self.has_single_parent else None
 
 
 def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, ...]:
-    """Return the commits after `base` up to `head`, the oldest first."""
+    """Return the commits after `base` up to and including `head`, oldest first."""
     cache, name = Cache(find_cache_directory(git.private)), f"line-{FORM}-{base[:16]}.lines"
     known = _parse_lines(cache.read(name) or b"")
     if known and not _continues(git, known[-1].sha, head):
@@ -54,7 +54,6 @@ def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, .
 
 
 def _continues(git: Git, last: str, head: str) -> bool:
-    """Whether `head` descends from `last` along first parents."""
     if last == head:
         return True
     fresh = git.log(f"{last}..{head}") if git.has_commit(last) else ()
@@ -69,7 +68,7 @@ def _build_branch_commit(git: Git, commit: CommitInfo) -> BranchCommit:
 
 
 def _parse_lines(content: bytes) -> tuple[BranchCommit, ...]:
-    """Return the cached commits; none if the entry is damaged."""
+    """Parse the cached commits, or return an empty tuple if the entry is damaged."""
     try:
         *lines, end = content.decode().split("\n")
         found = tuple(_parse_fields(line.split("\t")) for line in lines)

@@ -1,4 +1,4 @@
-"""The forge interface that the local PR page and GitHub share."""
+"""The forge interface for publishing a pull request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PullRequest:
     body: str
     head: str
     base: str
-    page: str = ""  # the same as one HTML file, for forges without their own pages
+    page: str = ""  # the body as one HTML file, for forges without web pages
 
 
 class Forge(Protocol):

@@ -13,7 +13,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class LocalForge:
-    """Writes `pr/<prd>.html` and `pr/<prd>.md` under `private`, which is `.git/prd2pr`."""
+    """Writes `pr/<prd>.html` and `pr/<prd>.md` to `private`, which is `.git/prd2pr`."""
 
     def __init__(self, private: Path) -> None:
         self.directory = private / "pr"
@@ -44,10 +44,10 @@ class LocalForge:
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Write the file atomically, unless it has this content already.
+    """Write the file atomically, unless it already has this content.
 
-    The name of the temporary file is fixed: the publisher holds the branch's lock, and the next run overwrites the
-    leftover of a killed one.
+    The name of the temporary file is fixed: the publisher holds the branch's lock, and the next run overwrites a file
+    left behind by a killed run.
     """
     data = text.encode("utf-8", "replace")
     if path.is_file() and path.read_bytes() == data:

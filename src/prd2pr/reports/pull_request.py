@@ -1,4 +1,4 @@
-"""The pull request, derived from the branch. Publishing it is idempotent."""
+"""Build the pull request from the branch and publish it. Publishing is idempotent."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from prd2pr.views.stories.story_totals import StoryAccount, sum_by_phase
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records
 
-PATCH_BYTES = 60_000  # for one phase on the page
-MAX_SCREENSHOTS = 40  # on the page: each may have several hundred kilobytes
+PATCH_BYTES = 60_000  # of one phase, on the page
+MAX_SCREENSHOTS = 40  # on the page; each can have several hundred kilobytes
 
 
 def publish_pull_request(
@@ -57,7 +57,6 @@ def publish_pull_request(
     *,
     living_docs: tuple[str, ...] = (),
 ) -> str:
-    """Publish the pull request and return its location."""
     made = build_pull_request_view(store, branch, limits, following=following, living_docs=living_docs)
     return forge.publish(
         PullRequest(title=made.title, body=render_body(made), head=made.head, base=made.base, page=render_page(made))
@@ -78,10 +77,11 @@ def build_pull_request_view(
     refuted: frozenset[str] = frozenset(),
     living_docs: tuple[str, ...] = (),
 ) -> PullRequestView:
-    """Build the view of the pull request. `held`: merges of the base that need no proof. `refuted`: steps whose proof
-    is not valid.
+    """Build the view of the pull request.
 
-    `head`: a commit other than the branch's head. Without `patches` no diff is read: GitHub shows its own."""
+    `head` selects a commit other than the head of the branch. `held` lists merges of the base that need no proof, and
+    `refuted` lists steps whose proof is invalid. Without `patches` no diffs are read, because GitHub shows its own.
+    """
     git = store.git
     head = head or git.rev(branch)
     state = store.load(head)
@@ -123,7 +123,7 @@ def build_pull_request_view(
 
 
 def list_changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str]) -> tuple[ChangedDoc, ...]:
-    """Return the living docs that the branch has added or changed."""
+    """List the living docs that the branch added or changed."""
     if not living_docs:
         return ()
     changes = git.diff(git.code_tree(base), git.code_tree(head))
@@ -137,7 +137,7 @@ def list_changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str
 def read_step_commits(
     git: Git, base: str, head: str, prd: str, *, held: frozenset[str] = frozenset()
 ) -> tuple[dict[StepKey, CommitFacts], tuple[CommitFacts, ...]]:
-    """Return the steps of a PRD and all other commits of the branch, without diffs."""
+    """Return the commits of a PRD's steps and all other commits of the branch, without diffs."""
     steps: dict[StepKey, CommitFacts] = {}
     unclaimed_commits = []
     line = read_branch_commits(git, base, head)
@@ -159,9 +159,9 @@ def read_step_commits(
 
 
 def find_joint_proofs(git: Git, line: tuple[BranchCommit, ...]) -> dict[str, str]:
-    """Return commits of people and drafts, with the step that proves them."""
+    """Map commits by people and drafts to the step that proves them."""
     found: dict[str, str] = {}
-    waiting = False  # whether there is anything since the last gate that a step could prove
+    waiting = False  # whether there are commits since the last gate that a step could prove
     for commit in line:
         step = commit.step
         if commit.join:
@@ -176,7 +176,7 @@ def find_joint_proofs(git: Git, line: tuple[BranchCommit, ...]) -> dict[str, str
 def add_patches(
     git: Git, stories: Collection[str], steps: Mapping[StepKey, CommitFacts], made: frozenset[str]
 ) -> dict[StepKey, CommitFacts]:
-    """Return the steps of these stories with the diffs of their code. `made`: living docs, which are left out."""
+    """Return the steps of these stories with diffs of their code. The living docs in `made` are left out."""
     wanted = {key: commit for key, commit in steps.items() if key[0] in stories}
     read = [git.commit_info(commit.sha) for commit in wanted.values()]
     return dict(zip(wanted, attach_patches(git, list(wanted.values()), read, made), strict=True))
@@ -201,7 +201,7 @@ def shows_code(commit: CommitInfo) -> bool:
 
 
 def read_screenshots(state: BranchState, proofs: Mapping[StepKey, Proof]) -> dict[str, bytes]:
-    """Return screenshots by digest; one that does not match its digest is left out."""
+    """Return screenshots by digest, without those that do not match their digest."""
     found = {}
     for named in [each for proof in proofs.values() for each in proof.evidence.pages][-MAX_SCREENSHOTS:]:
         data = state.read_bytes(named.file)
@@ -221,7 +221,7 @@ def list_refused_writes(cycles: Mapping[str, Cycle]) -> tuple[RefusedWriteView, 
 def compute_planning_cost(
     runs: Iterable[RunRecord], cycles: Mapping[str, Cycle], accounts: Mapping[str, StoryAccount] = NO_ACCOUNTS
 ) -> PlanningCost:
-    """Return what the runs spent apart from the steps of stories."""
+    """Compute the cost of the runs, excluding the steps of stories."""
     total = sum((run.spend for run in runs), Spend())
     stories = sum((step.spend for cycle in cycles.values() for step in cycle.steps), Spend())
     far = sum((each.spend for each in sum_by_phase(accounts.values()).values()), Spend())

@@ -1,4 +1,4 @@
-"""The scope of `prd2pr query`: the commits that it reads, and the trace of their PRDs."""
+"""The commits that `prd2pr query` reads, and the trace of their PRDs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT_SHA = 7
 
 @dataclass(frozen=True)
 class TraceLine:
-    """One line of the trace. Without a story: a requirement that no story builds."""
+    """One line of the trace. The story is empty for a requirement that no story covers."""
 
     prd: str
     requirements: tuple[str, ...]
@@ -31,13 +31,13 @@ class TraceLine:
     verdict: str
 
     def is_about(self, name: str) -> bool:
-        """A commit may be named by its beginning, as the table shows it."""
+        """Whether the line concerns the PRD, requirement, story, criterion, test or (abbreviated) commit `name`."""
         by_commit = len(name) >= SHORT_SHA and self.commit.startswith(name)
         return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
 
 
 def find_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> Iterator[TraceLine]:
-    """Yield the trace of all PRDs; or what is about one of them, a requirement, story, criterion, test or commit."""
+    """Yield the trace of all PRDs, or only the lines about one PRD, requirement, story, criterion, test or commit."""
     lines = (line for facts in branches for line in iter_trace_lines(facts))
     return (line for line in lines if not about or line.is_about(about))
 
@@ -54,14 +54,14 @@ def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
 
 @dataclass(frozen=True)
 class QueryScope:
-    """A tree with all state to query, and the head of each PRD."""
+    """A tree that contains all state to query, and the head of each PRD."""
 
     tree: str
     heads: dict[str, str] = field(default_factory=dict)
 
 
 def find_query_scope(git: Git, prefix: str) -> QueryScope:
-    """Return the state of HEAD; if it has none, the combined state of all prd2pr branches."""
+    """Return the state at HEAD or, if there is none, the combined state of all prd2pr branches."""
     head = git.rev("HEAD")
     if git.entries(head, STATE):
         return QueryScope(git.tree(head), dict.fromkeys(list_prd_ids(git, head), head))
@@ -70,7 +70,7 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
         return QueryScope(
             git.join_state(git.tree(head), heads[0]), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0])
         )
-    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # the newest branch wins where two have the same file
+    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # if two branches have the same file, the newest wins
     files = {
         entry.path: BlobRef(entry.blob, entry.mode)
         for sha in heads
@@ -88,7 +88,7 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
 
 
 def load_prd_facts(git: Git, prd: str, head: str) -> PrdFacts | None:
-    """Load the input of a PRD's trace; None: the commit has no plan."""
+    """Load the facts for a PRD's trace, or return None if the commit has no plan."""
     state = StateStore(git, prd).load(head)
     if state.prd is None:
         return None
@@ -98,7 +98,7 @@ def load_prd_facts(git: Git, prd: str, head: str) -> PrdFacts | None:
 
 
 def find_step_commits(git: Git, prd: str, head: str) -> dict[StepKey, CommitFacts]:
-    """Return the commits of a PRD's steps, including those of merged branches."""
+    """Return the commits of a PRD's steps, including those on merged branches."""
     found: dict[StepKey, CommitFacts] = {}
     for commit in git.find_commits_by_message(head, f"Tdd-Step: {prd}/"):
         step = read_step(commit.trailers)

@@ -1,6 +1,6 @@
-"""Renderings of the pull request: the Markdown body for GitHub, and one HTML file for a browser.
+"""Render the pull request as a Markdown body for GitHub and as one HTML file for a browser.
 
-Both are rendered from the same view model by `templates/pr/`.
+The templates in `templates/pr/` render both from the same view model.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from prd2pr.views.models import BOARD_PHASES
 from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT, escape_line, escape_prose, fit_to_limit, format_code_span
 
-# The parts to leave out, in this order, if a body is too long; those that can be read elsewhere come first. After
-# these, the board is shortened. The outcome, the next command and commits without proof are never left out.
+# Sections to leave out if a body is too long, in this order: those that can be read elsewhere come first. After that,
+# the board is shortened. The outcome, the next command and commits without proof are never left out.
 OPTIONAL_PARTS = {
     "commits": "the list of commits",
     "trace": "the trace",
@@ -43,7 +43,7 @@ PAGE_FILTERS: Filters = {"spans": split_code_spans, "moment": format_time, "coun
 
 
 def compile_pr_templates() -> None:
-    """Compile the templates in advance, so that rendering is fast later."""
+    """Compile the templates ahead of time, so that the first rendering is fast."""
     get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
     for name in ("style.css", "pr.html.j2", "board.html.j2", "evidence.html.j2", "marks.html.j2", "trace.html.j2"):
         get_environment(PAGE_FILTERS).get_template(f"pr/{name}")
@@ -52,9 +52,10 @@ def compile_pr_templates() -> None:
 def render_body(
     pull_view: PullRequestView, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT
 ) -> str:
-    """Render Markdown for GitHub. `commit_url` is the URL before a SHA; empty: no links.
+    """Render the Markdown body for GitHub.
 
-    `closes`: the issue that this pull request closes.
+    `commit_url` is the URL prefix of a commit; without it, commits are not linked. `closes` is the issue that the pull
+    request closes.
     """
     template = get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
 
@@ -65,7 +66,7 @@ def render_body(
 
 
 def render_page(pull_view: PullRequestView) -> str:
-    """Render one self-contained HTML file. Its policy allows only the style sheet, by digest."""
+    """Render one self-contained HTML file. Its content security policy allows only the style sheet, by digest."""
     templates = get_environment(PAGE_FILTERS)
     style = templates.get_template("pr/style.css").render()
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()

@@ -1,7 +1,7 @@
-"""Read the records of a PRD's stories: in full if a page shows them, otherwise only their totals.
+"""Read the records of a PRD's stories: in full for the stories that a page shows, otherwise only their totals.
 
-A plan of ten thousand stories has forty thousand evidence files. The totals of a settled story are cached under
-`.git/prd2pr/cache/` by the blob of its cycle, the tree of its evidence and its commits.
+A plan of ten thousand stories has forty thousand evidence files. The totals of a finished story are cached under
+`.git/prd2pr/cache/`, keyed by the blob of its cycle, the tree of its evidence and its commits.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
 from prd2pr.views.stories.facts import ACCOUNTED_PROGRESS, CommitFacts, PrdFacts, StepKey
 from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, compute_step_cost
 
-BATCH_SIZE = 100  # stories whose records are in memory at a time
-NO_ACCOUNT = "-"  # a story that has to be read in full
+BATCH_SIZE = 100  # number of stories whose records are in memory at the same time
+NO_ACCOUNT = "-"  # marks a story that must be read in full
 
 
 @dataclass(frozen=True)
 class PageRecords(StoryRecords):
-    """The records of the shown stories, and the totals of the hidden ones."""
+    """The full records of the shown stories and the totals of the hidden ones."""
 
     accounts: Mapping[str, StoryAccount]
 
@@ -35,7 +35,7 @@ class PageRecords(StoryRecords):
 def read_page_records(
     state: BranchState, commits: Mapping[StepKey, CommitFacts], read: Collection[str] = ()
 ) -> PageRecords:
-    """Read all records. `read`: stories to read in full, settled or not."""
+    """Read all records. The stories in `read` are always read in full."""
     far = {story.id: story for story in list_hidden_stories(state.backlog.stories) if story.id not in read}
     accounts = load_accounts(state, far, commits) if far else {}
     full = read_full_records(state, [name for name in state.cycle_ids if name not in accounts])
@@ -48,13 +48,13 @@ def read_page_records(
 
 
 def list_hidden_stories(stories: Sequence[Story]) -> tuple[Story, ...]:
-    """List the settled stories that a page of a huge plan does not show."""
+    """List the finished stories that the page of a very large plan does not show."""
     settled = tuple(story for story in stories if story.status in SETTLED)
     return settled[:-MAX_DONE_STORIES] if len(stories) > MAX_STORIES else ()
 
 
 def find_stories_to_reread(state: BranchState, full: StoryRecords, accounts: Mapping[str, StoryAccount]) -> list[str]:
-    """List hidden stories to read in full: the one with the latest run, and those whose tests failed in it."""
+    """List hidden stories to read in full: the one with the latest run, and those whose tests failed in that run."""
     newest = max(accounts, key=lambda name: accounts[name].last_run, default="")
     own = read_full_records(state, [newest]) if newest else StoryRecords({}, {})
     facts = build_branch_facts(state, {**full.cycles, **own.cycles}, {**full.proofs, **own.proofs})
@@ -78,7 +78,7 @@ def build_branch_facts(
 
 
 def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
-    """Return the story's totals; None if a page has to show it: unproven work or a failing test."""
+    """Compute the story's totals, or return None if a page must show it because of unproven work or a failing test."""
     steps, tests, progress = facts.steps(story.id), facts.tests(story.id), facts.progress(story)
     rows = [
         build_step_commit_row(facts, key, commit)
@@ -104,7 +104,7 @@ def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
 def load_accounts(
     state: BranchState, far: Mapping[str, Story], commits: Mapping[StepKey, CommitFacts]
 ) -> dict[str, StoryAccount]:
-    """Load the cached totals; compute and cache missing ones in batches."""
+    """Load the cached totals, and compute and cache the missing ones in batches."""
     kept = LineCache(state.store.git.private, f"accounts-{state.paths.prd_id}")
     keys = compute_account_keys(state, far, commits)
     unknown = [name for name in far if kept.get(keys[name]) is None]
@@ -123,7 +123,7 @@ def load_accounts(
 def compute_account_keys(
     state: BranchState, far: Mapping[str, Story], commits: Mapping[StepKey, CommitFacts]
 ) -> dict[str, str]:
-    """Compute the cache key of each story from everything that its totals depend on."""
+    """Compute each story's cache key from everything that its totals depend on."""
     git = state.store.git
     cycles, evidence = (git.names(state.commit, place) for place in (state.paths.cycles, state.paths.evidence_root))
     own: dict[str, list[str]] = {name: [] for name in far}

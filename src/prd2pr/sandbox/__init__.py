@@ -1,7 +1,7 @@
-"""Isolated test processes: detect what the machine allows, start a process in it, limit it and clean up.
+"""Isolated test processes: detect the available sandbox, start a process in it, limit it and clean up.
 
-It offers `detection` (which sandbox is available), `process` and `child_process` (start and watch), and `jail` (the
-inside).
+`detection` finds out which sandbox is available, `process` and `child_process` start and watch the test process, and
+`jail` runs inside the sandbox.
 
 May import `domain`.
 """

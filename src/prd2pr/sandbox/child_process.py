@@ -1,4 +1,4 @@
-"""The process of one test run, with or without a sandbox, and its limits on disk use."""
+"""The process of one test run, with or without a sandbox, and the limits on its disk use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Protocol
 from prd2pr.domain.results.isolation import NONE
 from prd2pr.sandbox.cleanup import walk_files
 
-MAX_BYTES_WRITTEN = 2 << 30  # in all directories of a run, besides the exported files
+MAX_BYTES_WRITTEN = 2 << 30  # limit for all directories of a run, without the exported files
 MAX_FILES_WRITTEN = 500_000
 
 
 class DiskUse:
-    """Checks the file system's free space first, which costs nothing, and counts files only when it shrinks."""
+    """The disk use of a run. Files are counted only if the free space shrinks, because counting is slow."""
 
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
@@ -26,7 +26,7 @@ class DiskUse:
         self._free, self._inodes = self._free_space()
 
     def is_exceeded(self) -> bool:
-        """Whether the run has written more than it may."""
+        """Return whether the run has written more than it may."""
         free, inodes = self._free_space()
         if self._free - free <= self._limit and self._inodes - inodes <= MAX_FILES_WRITTEN:
             return False
@@ -39,7 +39,7 @@ class DiskUse:
 
 
 def measure_disk_use(places: Sequence[Path]) -> tuple[int, int]:
-    """Bytes and number of files. Links are not followed."""
+    """Return the number of bytes and of files. Links are not followed."""
     used = files = 0
     for place in places:
         for entry in walk_files(place):
@@ -47,7 +47,7 @@ def measure_disk_use(places: Sequence[Path]) -> tuple[int, int]:
             try:
                 used += entry.stat(follow_symlinks=False).st_blocks * 512
             except OSError:
-                continue  # deleted meanwhile
+                continue  # the file was deleted in the meantime
     return used, files
 
 
@@ -63,28 +63,28 @@ class PipeEnds:
 class Child(Protocol):
     """A running test process."""
 
-    events_number: int  # the child's descriptor number of its events pipe
+    events_number: int  # descriptor number of the events pipe in the child
 
     def poll(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
+        """Return the exit status, which is negative for a signal, or None while the process runs."""
         ...
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended, at most this long."""
+        """Wait until the process has exited, but not longer than `seconds`."""
         ...
 
     def end(self) -> None:
-        """Kill it and everything it started."""
+        """Kill the process and everything it started."""
         ...
 
     @property
     def sandbox(self) -> str:
-        """What really isolated it, in the terms of `domain.results.isolation`."""
+        """The protections that were in effect, as named in `domain.results.isolation`."""
         ...
 
     @property
     def complaint(self) -> str:
-        """Why the sandbox ended it, or could not start it."""
+        """The reason why the sandbox killed the process or could not start it."""
         ...
 
 
@@ -92,7 +92,10 @@ ChildStarter = Callable[[PipeEnds], Child]
 
 
 class UnsandboxedChild:
-    """A child without a sandbox, in its own session. Processes that leave it are found by their environment."""
+    """A child without a sandbox, in its own session.
+
+    Processes that leave the session are found by their environment.
+    """
 
     sandbox = NONE
     complaint = ""
@@ -131,11 +134,11 @@ def _kill_group(leader: int) -> None:
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # no process left
+        return  # no process is left
 
 
 def _find_escaped_groups(environment: Mapping[str, str]) -> list[int]:
-    """Process groups that left the session but still have this run's HOME, which is unique."""
+    """Return the process groups that left the session but still have this run's HOME, which is unique."""
     marker = f"HOME={environment['HOME']}".encode()
     found = set()
     for place in Path("/proc").glob("[0-9]*"):
@@ -143,5 +146,5 @@ def _find_escaped_groups(environment: Mapping[str, str]) -> list[int]:
             if marker in (place / "environ").read_bytes().split(b"\0"):
                 found.add(os.getpgid(int(place.name)))
         except (OSError, ValueError):
-            continue  # ended meanwhile, or not readable
+            continue  # exited in the meantime, or not readable
     return sorted(found - {os.getpgrp()})

@@ -1,4 +1,4 @@
-"""Walks and deletes a run's directories, whatever the tests have left in them."""
+"""Walk and delete the directories of a run, whatever the tests left in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def walk_files(root: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield everything below a directory that is not a directory. Unreadable directories are skipped."""
+    """Yield every entry below a directory that is not itself a directory. Unreadable directories are skipped."""
     pending = [os.fspath(root)]
     while pending:
         try:
@@ -28,12 +28,15 @@ def walk_files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def remove_tree(place: Path) -> None:
-    """Delete a directory. Links are removed, never followed; permissions of closed directories are changed first."""
+    """Delete a directory.
+
+    Links are removed but never followed, and inaccessible directories are made accessible first.
+    """
     with contextlib.suppress(RecursionError):
         shutil.rmtree(place, ignore_errors=True)
     if os.path.lexists(place):
         _make_accessible(place)
-        # For directories too deep for Python's recursive implementation.
+        # `rm` handles directories that are too deep for Python's recursive implementation.
         subprocess.run(["rm", "-rf", "--", str(place)], check=False, capture_output=True)
 
 
@@ -44,7 +47,7 @@ def _make_accessible(place: Path) -> None:
         try:
             if not stat.S_ISDIR(os.lstat(path).st_mode):
                 continue
-            os.chmod(path, 0o700)  # noqa: PTH101 names of any bytes
+            os.chmod(path, 0o700)  # noqa: PTH101 names may contain any bytes
             pending += [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)]
         except OSError:
-            continue  # name too long, or not permitted: left to `rm`
+            continue  # name too long or not permitted; `rm` handles it

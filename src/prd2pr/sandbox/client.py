@@ -1,4 +1,4 @@
-"""The client of the sandbox server: one server process per privilege mode, one control socket per run."""
+"""The client of the sandbox server, with one server process per privilege mode and one control socket per run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ SOURCE_ROOT = Path(__file__).resolve().parents[2]
 METHOD = "namespaces"
 _SERVER_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from prd2pr.sandbox.jail.server import main; main()"
 _MAX_MESSAGE = 1 << 16
-_WAIT_SECONDS = 20.0  # for a sandbox to start or end; a busy machine needs a while
+_WAIT_SECONDS = 20.0  # time for a sandbox to start or stop, even on a busy machine
 
 
 class SandboxClient:
-    """Starts a server process that makes sandboxes on request. It ends when its socket is closed, so with this
-    program.
-    """
+    """A server process that creates sandboxes on request. It exits when its socket closes, and so with this program."""
 
     def __init__(self, privilege: Privilege) -> None:
         self._lock = threading.Lock()
@@ -65,7 +63,7 @@ class SandboxClient:
 
 
 class SandboxedChild:
-    """A child in a sandbox, reached only through its control socket: no signal gets to the tests."""
+    """A child in a sandbox, reached only through its control socket, because signals do not reach the tests."""
 
     events_number = EVENTS_DESCRIPTOR
 
@@ -81,7 +79,7 @@ class SandboxedChild:
         return NONE if self._protections is None else format_sandbox(METHOD, self._protections)
 
     def wait_until_ready(self) -> bool:
-        """Wait until the sandbox is set up; False if it could not be made."""
+        """Wait until the sandbox is set up. Return False if that failed."""
         deadline = time.monotonic() + _WAIT_SECONDS
         while self._protections is None and self._status is None and not self.complaint and time.monotonic() < deadline:
             self._receive(deadline - time.monotonic())
@@ -101,7 +99,7 @@ class SandboxedChild:
         if self._control.fileno() < 0:
             return
         if self._status is None:
-            with contextlib.suppress(OSError):  # the server side may have closed it
+            with contextlib.suppress(OSError):  # the server may have closed it
                 self._control.shutdown(socket.SHUT_WR)
             self.wait(_WAIT_SECONDS)
         self._control.close()
@@ -113,7 +111,7 @@ class SandboxedChild:
             )
 
     def _receive(self, seconds: float) -> bool:
-        """Receive one message, if there is one."""
+        """Receive a message if one is available. Return whether one was received."""
         self._control.settimeout(max(seconds, 0))
         try:
             data = self._control.recv(_MAX_MESSAGE)
@@ -121,7 +119,7 @@ class SandboxedChild:
             return False
         except ConnectionError:
             data = b""
-        self._handle_message(marshal.loads(data) if data else ("ended", 9, ""))  # noqa: S302 sent by our own server
+        self._handle_message(marshal.loads(data) if data else ("ended", 9, ""))  # noqa: S302 data from our server
         return True
 
     def _handle_message(self, message: tuple[Any, ...]) -> None:
@@ -139,7 +137,7 @@ _clients_lock = threading.Lock()
 
 
 def get_sandbox_client(privilege: Privilege) -> SandboxClient:
-    """The client of this program, started on first use and restarted if its server has ended."""
+    """Return this program's client. It is started on first use, and restarted if its server has exited."""
     with _clients_lock:
         client = _clients.get(privilege)
         if client is None or not client.is_alive():

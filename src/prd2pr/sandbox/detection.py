@@ -1,4 +1,4 @@
-"""Detects by trial which sandbox this machine allows, and starts test processes in it."""
+"""Detect by trial which sandbox this machine allows, and start test processes in it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MAX_PROCESSES = 1024
 MAX_OPEN_FILES = 4096
 MAX_FILE_SIZE = 1 << 30
 MAX_SCRATCH = 512 << 20
-NAMESPACE_USER = 60123  # inside a user namespace; outside it is the user who runs prd2pr
+NAMESPACE_USER = 60123  # id inside a user namespace; outside, it is the user who runs prd2pr
 
 
 @dataclass(frozen=True)
 class SandboxRefusal:
-    """Why a privilege mode is not available."""
+    """The reason why a privilege mode is not available."""
 
     privilege: Privilege
     why: str
@@ -38,7 +38,7 @@ class SandboxRefusal:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The detected sandbox. Without a privilege mode there is none."""
+    """The detected sandbox. If it has no privilege mode, no sandbox is available."""
 
     privilege: Privilege | None = None
     protections: str = NONE
@@ -54,20 +54,20 @@ NO_SANDBOX = Sandbox()
 
 @dataclass(frozen=True)
 class SandboxPaths:
-    """The directories of a run: the one that contains the others, and the writable ones."""
+    """The directories of a run: the one that contains all others, and the writable ones."""
 
     run: Path
     writable: tuple[Path, ...]
     home: Path
     directory: Path
-    readable: tuple[Path, ...] = ()  # besides the interpreter and the system's own
+    readable: tuple[Path, ...] = ()  # in addition to the interpreter and the system directories
 
 
 _detection_lock = threading.Lock()
 
 
 def find_sandbox(python: Path) -> Sandbox:
-    """Detect the first available sandbox by a trial without tests. The result is cached."""
+    """Return the first sandbox that works in a trial without tests. The result is cached."""
     with _detection_lock:
         return _detect(python)
 
@@ -88,7 +88,7 @@ def _list_candidate_privileges() -> Iterator[Privilege]:
         return
     if os.geteuid() == 0:
         yield "root"
-        return  # in a user namespace the tests would still own root's files
+        return  # in a user namespace, the tests would still own root's files
     yield "user"
     if shutil.which("sudo"):
         yield "sudo"
@@ -126,7 +126,7 @@ def start_test_process(
     seconds: int,
     ends: PipeEnds,
 ) -> Child:
-    """Start the process in the detected sandbox, or without one if there is none."""
+    """Start the process in the detected sandbox, or without one if none is available."""
     if sandbox.privilege is None:
         return UnsandboxedChild(argv, cwd=places.directory, environment=environment, ends=ends)
     plan = make_sandbox_plan(sandbox.privilege, python, argv, environment, places, user=user, seconds=seconds)
@@ -182,7 +182,7 @@ def make_resource_limits(seconds: int) -> ResourceLimits:
 
 
 def choose_user(privilege: Privilege | None) -> int:
-    """Draw a unique user for each run if prd2pr is root, so that runs cannot reach each other."""
+    """Choose a unique user for each run if prd2pr runs as root, so that runs cannot access each other."""
     if privilege != "root":
         return NAMESPACE_USER
     return 0x40000000 + secrets.randbelow(0x20000000) if _has_full_user_range() else 60000 + secrets.randbelow(4000)
@@ -190,13 +190,13 @@ def choose_user(privilege: Privilege | None) -> int:
 
 @cache
 def _has_full_user_range() -> bool:
-    """False in most containers with their own user namespace: they have 65536 users."""
+    """Return whether all user ids exist. Most containers with their own user namespace have only 65536."""
     inside, _, count = Path("/proc/self/uid_map").read_text(encoding="ascii").split("\n")[0].split()
     return inside == "0" and int(count) > 1 << 31
 
 
 def change_owner(user: int, places: Sequence[Path], privilege: Privilege | None) -> None:
-    """Give whole directories to the tests' user. Only needed where the tests run as another user."""
+    """Give the directories and their content to the tests' user, if the tests run as another user."""
     if privilege != "root":
         return
     for place in places:

@@ -1,4 +1,4 @@
-"""Finds the Python interpreter that runs the project's tests, and what is installed in it."""
+"""Find the Python interpreter that runs the project's tests, and list its installed distributions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pathlib import Path
 from prd2pr.errors import RunnerMissing
 
 _QUERY_SECONDS = 60
-# pytest is located, not imported: an import takes ten times as long.
-# Names of `*.dist-info` directories contain name and version: listing them is much faster than importing.
+# pytest is only located, because importing it takes ten times as long.
+# The names of `*.dist-info` directories contain name and version, and listing them is much faster than importing.
 _QUERY_PROGRAM = """
 import importlib.util, os, platform
 if sys.version_info < (3, 9) or not importlib.util.find_spec("pytest"):
@@ -38,9 +38,9 @@ for place in sorted(filter(os.path.isdir, sys.path)):
 def find_python(
     workdir: Path | None, configured: str = "", environment: Mapping[str, str] | None = None, *, within: str = "."
 ) -> Path:
-    """The configured interpreter, else the project's own, else any with pytest.
+    """Return the configured interpreter, otherwise the project's own, otherwise any interpreter with pytest.
 
-    `within`: a directory of the repository whose own environment has priority over that of the repository.
+    `within` is a directory of the repository. Its own environment takes priority over that of the repository.
     """
     if configured:
         return _require_pytest(_resolve_configured(workdir, configured), "the one that `test.python` names")
@@ -50,13 +50,13 @@ def find_python(
             return _require_pytest(chosen, why)
     for candidate in _list_path_interpreters(environment):
         about = _query_interpreter(candidate)
-        if about is not None:  # its real path: a version manager's shim is slow
+        if about is not None:  # use its real path, because a version manager's shim is slow
             return Path(about.partition("\n")[0])
     return _require_pytest(Path(sys.executable), "the one that runs prd2pr")
 
 
 def compute_tools_digest(python: Path, more: Iterable[str] = ()) -> str:
-    """A digest that changes with the interpreter, an installed distribution or any of `more`."""
+    """Return a digest that changes with the interpreter, its installed distributions or any of `more`."""
     tools = _query_interpreter(python)
     if tools is None:
         raise _make_missing_pytest_error(python, "the chosen one")
@@ -65,11 +65,11 @@ def compute_tools_digest(python: Path, more: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class InterpreterPaths:
-    """The files that an interpreter reads."""
+    """The paths that an interpreter reads."""
 
     executable: Path
     prefixes: tuple[Path, ...]
-    paths: tuple[Path, ...]  # sys.path and editable installs
+    paths: tuple[Path, ...]  # entries of sys.path, and editable installs
 
 
 def find_interpreter_paths(python: Path) -> InterpreterPaths:
@@ -90,7 +90,7 @@ def _resolve_configured(workdir: Path | None, configured: str) -> Path:
 def _list_project_interpreters(
     workdir: Path | None, environment: Mapping[str, str], within: str
 ) -> Iterator[tuple[Path, str]]:
-    """Environments of the project. One without pytest is an error; it is not skipped."""
+    """Yield the project's environments. An environment without pytest is an error and is not skipped."""
     if active := environment.get("VIRTUAL_ENV"):
         yield Path(active, "bin", "python"), "the active virtual environment"
     if workdir is not None:
@@ -121,7 +121,10 @@ def _make_missing_pytest_error(python: Path, why: str) -> RunnerMissing:
 
 @cache
 def _query_interpreter(python: Path) -> str | None:
-    """What the interpreter is and has installed; None if it cannot run pytest. Cached: starting it takes a while."""
+    """Describe the interpreter and its distributions, or return None if it cannot run pytest.
+
+    The answer is cached because starting an interpreter is slow.
+    """
     try:
         process = subprocess.run(
             [str(python), "-s", "-B", "-c", "import sys; sys.path.pop(0)\n" + _QUERY_PROGRAM],

@@ -1,4 +1,4 @@
-"""Removes links that lead out of a checkout, so that writing to it never changes other files."""
+"""Remove links that point outside a checkout, so that writing to the checkout never changes other files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def remove_external_links(checkout: Path) -> list[str]:
-    """Remove every symlink whose target is outside of the checkout; return their paths."""
+    """Remove every symbolic link whose target is outside the checkout, and return their paths."""
     root = checkout.resolve()
     removed = []
     for directory, folders, files in os.walk(checkout):

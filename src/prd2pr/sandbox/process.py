@@ -1,4 +1,4 @@
-"""Supervises one child process: its own session, bounded output, a watchdog, and no process left at the end."""
+"""Supervise a child process: its own session, bounded output, a watchdog, and no process left at the end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from prd2pr.sandbox.child_process import Child, ChildStarter, PipeEnds
 
-MAX_OUTPUT_KEPT = 64_000  # bytes from the end, where pytest's own errors are
-MAX_EVENTS_BYTES = 128_000_000  # a run that reports more is flooding
-_POLL_SECONDS = 0.05  # seconds
+MAX_OUTPUT_KEPT = 64_000  # bytes kept from the end, where pytest's own errors are
+MAX_EVENTS_BYTES = 128_000_000  # a run that reports more is killed
+_POLL_SECONDS = 0.05
 _PAUSE_SECONDS = 0.004
 _DISK_SECONDS = 0.5
 
@@ -24,15 +24,15 @@ KillReason = Literal["", "stalled", "timed out", "flooded", "wrote too much", "w
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """What a process wrote, and how it ended."""
+    """The output of a process, and how it exited."""
 
     events: bytes
     output: str
-    exit_status: int | None  # None: killed by prd2pr
+    exit_status: int | None  # None if prd2pr killed it
     killed: KillReason
     seconds: float
     sandbox: str
-    complaint: str  # of the sandbox
+    complaint: str  # problem that the sandbox reports
 
 
 @dataclass
@@ -47,7 +47,7 @@ class _Streams:
     closed: set[int] = field(default_factory=set)
 
     def read_once(self, descriptor: int) -> bool:
-        """Read once; False if there is nothing to read now or the pipe is closed."""
+        """Read once. Return False if there is nothing to read now or the pipe is closed."""
         try:
             data = os.read(descriptor, 1 << 16)
         except BlockingIOError:
@@ -67,7 +67,7 @@ class _Streams:
 class StartedProcess:
     """A started child that waits for its parameters, which it reads as JSON from standard input.
 
-    A child that gets none sees the end of its input and exits, also when this process is killed.
+    A child without parameters sees the end of its input and exits, even if this process is killed.
     """
 
     def __init__(self, start: ChildStarter) -> None:
@@ -87,13 +87,13 @@ class StartedProcess:
             _close(parameters_end, events_end, output_end)
 
     def send(self, parameters: Mapping[str, Any]) -> None:
-        """Send the parameters, including the number of the events pipe. The child runs from here on."""
+        """Send the parameters, including the number of the events pipe. The child then starts to work."""
         data = json.dumps({**parameters, "events": self._child.events_number}).encode()
         try:
             with open(self._parameters, "wb", closefd=False) as pipe:
                 pipe.write(data)
         except BrokenPipeError:
-            pass  # it has already ended: exit status and output show why
+            pass  # it has already exited; its status and output show why
         self._close_parameters()
 
     def follow(
@@ -104,8 +104,9 @@ class StartedProcess:
         full: Callable[[], bool] | None = None,
         given_up: threading.Event | None = None,
     ) -> ProcessRecord:
-        """Wait for the end. `full`: whether the run has written too much. `given_up`: set when the result is no
-        longer needed.
+        """Wait until the process exits, and kill it if necessary.
+
+        `full` returns whether the run has written too much. `given_up` is set when the result is no longer needed.
         """
         started = self._streams.last_event = time.monotonic()
         try:
@@ -124,7 +125,7 @@ class StartedProcess:
         )
 
     def end(self) -> None:
-        """Kill the child and everything it started; does nothing the second time."""
+        """Kill the child and everything it started. A second call does nothing."""
         if self._ended:
             return
         self._ended = True
@@ -145,7 +146,7 @@ def _close(*descriptors: int) -> None:
 
 
 class Watchdog:
-    """Decides when a run is killed."""
+    """The rules that decide when a run is killed."""
 
     def __init__(
         self, deadline: float, stall: float, full: Callable[[], bool] | None, given_up: threading.Event | None = None
@@ -178,15 +179,15 @@ def _follow_child(child: Child, streams: _Streams, watchdog: Watchdog) -> KillRe
                 if key.fd in streams.closed:
                     selector.unregister(key.fd)
             if not selector.get_map():
-                child.wait(_POLL_SECONDS)  # both pipes are closed: it is about to exit
+                child.wait(_POLL_SECONDS)  # both pipes are closed, so it is about to exit
             if reason := watchdog.find_reason(streams):
                 return reason
-            time.sleep(_PAUSE_SECONDS)  # do not wake up for every line: with few cores that slows down the tests
+            time.sleep(_PAUSE_SECONDS)  # waking up for every line would slow down the tests on few cores
     return ""
 
 
 def _drain(streams: _Streams) -> None:
-    """Read what was written before the end."""
+    """Read the data that was written before the process exited."""
     for descriptor in {streams.events, streams.output} - streams.closed:
         while streams.read_once(descriptor) and len(streams.event_data) <= MAX_EVENTS_BYTES:
             continue

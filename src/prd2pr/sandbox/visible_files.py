@@ -1,4 +1,4 @@
-"""Lists the files that a test run must see besides the system's own: its interpreter and prd2pr's programs."""
+"""List the files that a test run must see besides the system's: its interpreter and prd2pr's programs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from prd2pr.sandbox.interpreter import InterpreterPaths
 from prd2pr.sandbox.jail.view import SYSTEM_DIRECTORIES
 
 OWN_PROGRAMS = Path(__file__).resolve().parents[1] / "languages"  # launchers, probes and reporters
-_PREFIX_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix that holds more than an interpreter
+_PREFIX_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # shown if the prefix contains more than an interpreter
 _MAX_LINKS = 16
 
 
 def list_visible_paths(needs: InterpreterPaths, home: Path) -> list[str]:
-    """Directories and files, none below another. Never a whole repository or home directory."""
+    """Return the paths to show, none of them below another, and never a whole repository or home directory."""
     wanted = [OWN_PROGRAMS, *follow_links(needs.executable)]
     for prefix in needs.prefixes:
         wanted += [prefix] if not is_too_broad(prefix, home) else [prefix / part for part in _PREFIX_PARTS]
@@ -23,13 +23,13 @@ def list_visible_paths(needs: InterpreterPaths, home: Path) -> list[str]:
 
 
 def is_too_broad(path: Path, home: Path) -> bool:
-    """Whether the directory holds more than importable code: the root, a home, or a checkout."""
+    """Return whether the directory contains more than importable code, as the root, a home or a checkout does."""
     real = path.resolve()
     return len(real.parts) < 3 or home.resolve().is_relative_to(real) or (path / ".git").exists()
 
 
 def follow_links(executable: Path) -> Iterator[Path]:
-    """The executable and every link on the way to its target."""
+    """Yield the executable and every link on the way to its target."""
     for _ in range(_MAX_LINKS):
         yield executable
         if not executable.is_symlink():
@@ -38,7 +38,7 @@ def follow_links(executable: Path) -> Iterator[Path]:
 
 
 def keep_outermost(paths: Iterable[Path]) -> list[str]:
-    """Paths as programs will use them, without those below others or below system directories."""
+    """Return the paths as programs use them, without those below other paths or below system directories."""
     system = [Path("/", name) for name in SYSTEM_DIRECTORIES]
     outermost: list[Path] = []
     for path in sorted({Path(*path.parts) for path in paths}, key=lambda path: len(path.parts)):
@@ -49,7 +49,7 @@ def keep_outermost(paths: Iterable[Path]) -> list[str]:
 
 
 def _remove_dots(path: Path) -> str:
-    """`bin/../lib` as `lib`: the paths through links are listed separately."""
+    """Return `lib` for `bin/../lib`. Paths through links are listed separately."""
     parts: list[str] = []
     for part in path.parts:
         parts = parts[:-1] if part == ".." else [*parts, part]

@@ -1,7 +1,7 @@
-"""The GitHub App's server: webhook inbox, durable work, API, dashboard, and the projection that they read.
+"""The GitHub App's server: webhook inbox, durable work queue, API, dashboard, and their shared projection.
 
-Its libraries come with `pip install 'prd2pr[server]'`; only `prd2pr serve` loads them. `app` builds the application;
-`settings`, `database` and `reader` serve its parts.
+Its dependencies are installed with `pip install 'prd2pr[server]'` and imported only by `prd2pr serve`. `app` builds the
+application; `settings`, `database` and `reader` are shared by its parts.
 
 May import `client`, `github`, `reports`, `views`, `state`, `prd` and `domain`.
 """

@@ -17,8 +17,8 @@ from prd2pr.server.request_bodies import BodyTimeoutMiddleware
 from prd2pr.server.settings import ServerSettings
 
 WEBHOOK_PATH = "/webhook"
-# `module:function` of each part. The function gets the app and the `ServerContext`, adds routes, and may return a
-# context manager: entered before the first request, exited after the last.
+# `module:function` of each part. The function receives the app and the `ServerContext`, adds routes, and may
+# return a context manager, which is entered before the first request and exited after the last.
 SERVER_PARTS = (
     "prd2pr.server.inbox.webhook:add_webhook",
     "prd2pr.server.work.service:add_work_service",
@@ -30,7 +30,7 @@ SERVER_PARTS = (
 
 @dataclass(frozen=True)
 class ServerContext:
-    """What every part of the server uses."""
+    """Objects shared by all parts of the server."""
 
     settings: ServerSettings
     database: Database
@@ -40,7 +40,7 @@ class ServerContext:
 def create_app(
     parts: ServerContext, added: tuple[str, ...] = SERVER_PARTS, state: Mapping[str, object] | None = None
 ) -> FastAPI:
-    """Create the application. `state`: values of `app.state` set before the parts are added."""
+    """Create the application. `state` is copied to `app.state` before the parts are added."""
     background: list[AbstractContextManager[Any]] = []
 
     @asynccontextmanager

@@ -1,6 +1,6 @@
-"""Back up and restore a SQLite database with SQLite's online backup: consistent, also while the server writes.
+"""Back up and restore a SQLite database with SQLite's online backup, which is consistent even while the server writes.
 
-For PostgreSQL the error names `pg_dump` and `pg_restore`.
+For PostgreSQL, the error message refers to `pg_dump` and `pg_restore`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGES_PER_STEP = 1_000  # the server may write between steps
 
 
 def back_up_database(url: str, target: Path) -> int:
-    """Copy the database to `target` and return the size in bytes. An existing file is never overwritten."""
+    """Copy the database to `target` and return its size in bytes. An existing file is never overwritten."""
     source = resolve_sqlite_path(url, "pg_dump --format=custom --file=FILE --dbname=URL")
     if not source.exists():
         raise SetupProblem("the database does not exist", where=str(source), remedy="check PRD2PR_DATABASE")
@@ -33,7 +33,7 @@ def back_up_database(url: str, target: Path) -> int:
     try:
         _copy_database(source, unfinished)
         _check_integrity(unfinished)
-        os.link(unfinished, target)  # fails if the file was created meanwhile
+        os.link(unfinished, target)  # fails if the file was created in the meantime
     except FileExistsError:
         raise UsageProblem(
             "the backup file exists already", where=str(target), remedy="choose a new file name"
@@ -45,9 +45,9 @@ def back_up_database(url: str, target: Path) -> int:
 
 
 def restore_database(url: str, source: Path, migrations: Iterable[Migration] | None = None) -> Path | None:
-    """Replace the database with the backup; return the path that the old database was renamed to.
+    """Replace the database with the backup and return the path to which the old database was renamed.
 
-    The backup is checked first, and nothing is replaced while a server uses the database.
+    The backup is checked first. The database is not replaced while a server uses it.
     """
     place = resolve_sqlite_path(url, "pg_restore --clean --if-exists --dbname=URL FILE")
     if not source.is_file():
@@ -61,7 +61,7 @@ def restore_database(url: str, source: Path, migrations: Iterable[Migration] | N
             match_directory_owner(unfinished)
             old_path = _rename_existing(place)
             unfinished.rename(place)
-            for queue_file in place.parent.glob(f"{place.name}-dbos*"):  # of the replaced inbox
+            for queue_file in place.parent.glob(f"{place.name}-dbos*"):  # belongs to the replaced inbox
                 queue_file.unlink()
         finally:
             unfinished.unlink(missing_ok=True)
@@ -83,13 +83,13 @@ def resolve_sqlite_path(url: str, instead: str) -> Path:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy with mode 0600: the database holds private text and token digests."""
+    """Copy the database with mode 0600, since it contains private text and token digests."""
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         with closing(_open_read_only(source)) as read, closing(sqlite3.connect(target)) as written:
             read.backup(written, pages=PAGES_PER_STEP, sleep=0.01)
-            # One file, without a separate journal.
+            # leaves one file without a separate journal
             written.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         raise SetupProblem(f"the database cannot be copied: {error}", where=str(source)) from None
@@ -102,7 +102,7 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _check_integrity(path: Path) -> set[int]:
-    """Raise unless the file is an intact prd2pr database; return the numbers of its migrations."""
+    """Return the migration numbers of the database; raise unless the file is an intact prd2pr database."""
     try:
         with closing(_open_read_only(path)) as connection:
             [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -125,7 +125,7 @@ def _refuse_newer(applied: set[int], path: Path, migrations: Iterable[Migration]
 
 
 def _rename_existing(place: Path) -> Path | None:
-    """Rename the database and its write-ahead log, which belongs to this file only."""
+    """Rename the database together with its write-ahead log, which must not be applied to another file."""
     if not place.exists():
         return None
     old_path = place.with_name(f"{place.name}.before-restore-{time.strftime('%Y%m%dT%H%M%S')}")

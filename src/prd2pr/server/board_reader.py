@@ -1,4 +1,4 @@
-"""The part of a `ViewReader` that derives its answers from boards, wherever these come from."""
+"""The part of a `ViewReader` that derives its results from boards, independent of where the boards are stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RepoBoards = tuple[str, tuple[PrdBoard, ...], tuple[str, ...]]  # name, boards, 
 
 
 class BoardBackedReader(ABC):
-    """Everything but the pages of single stories."""
+    """Implements all of `ViewReader` except the pages of single stories."""
 
     _clock: Callable[[], str]
 

@@ -1,4 +1,4 @@
-"""The server's database: SQLite or PostgreSQL by URL, with numbered migrations run under a lock.
+"""The server's database: SQLite or PostgreSQL depending on its URL, with numbered migrations run under a lock.
 
 Each part of the server owns a range of numbers (work 1–19, API and projection 20–39, set-up 40–59) and lists its
 migrations in its own module. A migration is plain SQL and is never edited once released.
@@ -24,7 +24,7 @@ from sqlalchemy.exc import OperationalError
 from prd2pr.errors import SetupProblem, StateNewer
 from prd2pr.server.file_owner import match_directory_owner
 
-# Modules with `MIGRATIONS`; missing modules are skipped.
+# Modules that define `MIGRATIONS`. Missing modules are skipped.
 MIGRATION_MODULES = (
     "prd2pr.server.inbox.tables",
     "prd2pr.server.work.tables",
@@ -33,7 +33,7 @@ MIGRATION_MODULES = (
     "prd2pr.server.setup.tables",
 )
 BUSY_SECONDS = 30
-# For PostgreSQL, unless its URL sets them: a dead host is detected within seconds, not after TCP's 15 minutes.
+# Defaults for PostgreSQL unless the URL sets them: detect a dead host within seconds, not after TCP's 15 minutes.
 POSTGRES_TIMEOUTS = {
     "connect_timeout": 5,
     "tcp_user_timeout": 15_000,
@@ -47,7 +47,7 @@ CREATE_MIGRATIONS_TABLE = (
 
 
 class WriteLock(IntEnum):
-    """What only one transaction at a time may do; the values are PostgreSQL's advisory lock numbers."""
+    """Operations limited to one transaction at a time. The values are PostgreSQL advisory lock numbers."""
 
     MIGRATE = 7_215_001
     APPEND_EVENT = 7_215_020
@@ -57,7 +57,10 @@ class WriteLock(IntEnum):
 
 @dataclass(frozen=True)
 class Migration:
-    """`{serial}`, `{bytes}` and `{real}` in a statement are replaced by the dialect's types; `{{` is a brace."""
+    """A numbered migration.
+
+    `{serial}`, `{bytes}` and `{real}` in a statement are replaced by the dialect's types; `{{` is a literal brace.
+    """
 
     number: int
     name: str
@@ -92,8 +95,9 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that is durable once the context exits.
 
-        SQLite's lock is taken at the start, so that no write fails late. Its writers in this process wait here for
-        each other, since SQLite itself would sleep and retry."""
+        On SQLite the write lock is taken at the start, so that no write fails late. Writers in this process wait here
+        for each other, because SQLite itself would sleep and retry.
+        """
         turn = self._writers if self.is_sqlite else nullcontext()
         with turn, self.engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
@@ -103,21 +107,21 @@ class Database:
 
 
 def lock_writes(connection: Connection, lock: WriteLock, name: str = "") -> None:
-    """Wait until no other transaction holds the lock, and hold it until this one ends. SQLite has one writer anyway."""
+    """Wait for the lock and hold it until this transaction ends. Does nothing on SQLite, which has only one writer."""
     if connection.dialect.name == "postgresql":
         keys = ":lock, hashtext(:name)" if name else ":lock"
         connection.execute(text(f"SELECT pg_advisory_xact_lock({keys})"), {"lock": lock, "name": name})
 
 
 def read_database_time(connection: Connection) -> float:
-    """Return the database's clock, since replicas' clocks may differ. SQLite is on this machine."""
+    """Return the database's clock, since the clocks of replicas may differ. SQLite uses this machine's clock."""
     if connection.dialect.name == "sqlite":
         return time.time()
     return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
 def open_database(url: str, *, migrations: Iterable[Migration] | None = None) -> Database:
-    """Open and migrate a database. One migrated by a newer prd2pr is refused."""
+    """Open and migrate a database. A database migrated by a newer prd2pr is refused."""
     database = Database(_create_engine(make_url(url)))
     try:
         migrate_database(database, load_migrations() if migrations is None else migrations)
@@ -136,14 +140,14 @@ def open_database(url: str, *, migrations: Iterable[Migration] | None = None) ->
 
 def _create_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        # pool_pre_ping detects connections that the database has closed.
+        # `pool_pre_ping` detects connections that the database has closed.
         patience = {name: value for name, value in POSTGRES_TIMEOUTS.items() if name not in url.query}
         made = url.set(drivername="postgresql+psycopg")
         return create_engine(made, connect_args=patience, pool_pre_ping=True, pool_size=10)
     if url.database and url.database != ":memory:":
-        with suppress(OSError):  # it exists already, or opening it reports why it cannot be created
+        with suppress(OSError):  # it already exists, or opening it reports why it cannot be created
             file = Path(url.database)
-            file.touch(mode=0o600, exist_ok=False)  # it holds deliveries of private repositories
+            file.touch(mode=0o600, exist_ok=False)  # it contains deliveries of private repositories
             match_directory_owner(file)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
@@ -152,7 +156,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    """Set pragmas. FULL: a commit is on disk when it returns, also in WAL mode."""
+    """Set the pragmas. With `synchronous=FULL` a commit is on disk when it returns, even in WAL mode."""
     connection.isolation_level = None  # the driver's implicit BEGIN is too late to take the lock
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
@@ -171,7 +175,7 @@ def load_migrations() -> tuple[Migration, ...]:
 
 
 def is_module_available(module: str) -> bool:
-    """Return whether the module exists; errors inside it are not hidden."""
+    """Return whether the module exists. Errors raised inside it are not hidden."""
     package = module.rpartition(".")[0]
     return importlib.util.find_spec(package) is not None and importlib.util.find_spec(module) is not None
 

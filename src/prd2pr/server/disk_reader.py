@@ -1,4 +1,4 @@
-"""A `ViewReader` of repositories on disk, for the static site, the demo and the projection."""
+"""A `ViewReader` for repositories on disk, used by the static site, the demo and the projection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from prd2pr.views.models import StoryView
 from prd2pr.views.stories.pages import build_story_view
 
 REMOTE_REFS = "refs/remotes/origin/"
-Boards = tuple[tuple[PrdBoard, ...], tuple[str, ...]]  # with problems
+Boards = tuple[tuple[PrdBoard, ...], tuple[str, ...]]  # boards, and problems of PRDs that cannot be read
 
 
 def format_utc_now() -> str:
@@ -36,18 +36,19 @@ def format_utc_now() -> str:
 
 @dataclass(frozen=True)
 class PrdLocation:
-    """Where a PRD's state is: on its local or remote branch or, once merged, in HEAD."""
+    """The location of a PRD's state: its local or remote branch or, once merged, HEAD."""
 
     prd: str
-    branch: str  # as it is shown
+    branch: str  # the branch name as displayed
     head: str
 
 
 @dataclass
 class RepositoryShelf:
-    """One repository with its cached boards; a board is rebuilt only if its head changed.
+    """One repository with its cached boards. A board is rebuilt only if its head has changed.
 
-    `is_snapshot`: keep the first state read, so that many pages show the same moment."""
+    With `is_snapshot`, the first state read is kept, so that many pages show the same point in time.
+    """
 
     git: Git
     prefix: str
@@ -70,7 +71,7 @@ class RepositoryShelf:
         return cls(git, config.branch_prefix, reader, still)
 
     def boards(self) -> Boards:
-        """Return boards and problems: one damaged branch does not hide the others."""
+        """Return boards and problems. A damaged branch does not hide the others."""
         if self.snapshot is not None:
             return self.snapshot
         found, problems = [], []
@@ -103,7 +104,7 @@ class RepositoryShelf:
         return None
 
     def list_locations(self) -> Iterator[PrdLocation]:
-        """Yield each PRD once: the local branch is preferred to the remote one, and both to the merged state."""
+        """Yield each PRD once, preferring its local branch to the remote one, and both to the merged state."""
         seen: set[str] = set()
         for location in (*self._list_branches("refs/heads/"), *self._list_branches(REMOTE_REFS), *self._list_merged()):
             if location.prd not in seen and self.git.read(location.head, PrdLayout(location.prd).prd) is not None:
@@ -129,7 +130,7 @@ def read_head_config(git: Git) -> Config:
 
 
 class DiskReader(BoardBackedReader):
-    """A `ViewReader` with a lock: git is used by one thread at a time."""
+    """A thread-safe `ViewReader`; a lock limits git to one thread at a time."""
 
     def __init__(
         self, repos: Mapping[str, Path], clock: Callable[[], str] = format_utc_now, *, still: bool = False

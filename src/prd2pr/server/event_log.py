@@ -1,7 +1,7 @@
 """Append events to the `events` table, in the transaction that causes them.
 
-Listeners resume after the last id they read, so ids must become visible in order. SQLite has one writer; on PostgreSQL
-a lock is held from the first `announce` of a transaction to its end, so call it last.
+Listeners resume after the last id they read, so ids must become visible in order. SQLite has only one writer. On
+PostgreSQL a lock is held from a transaction's first `announce` to its end, so call it last.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from prd2pr.server.database import WriteLock, lock_writes
 EventKind = Literal[
     "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
 ]
-MAX_TEXT_LENGTH = 500  # of each value: an event says that something happened; the API has the details
+MAX_TEXT_LENGTH = 500  # of each value; an event only says that something happened, and the API has the details
 
 
 def announce(connection: Connection, kind: EventKind, repo: str, data: Mapping[str, Any]) -> None:
-    """Append one event. With an empty `repo` only tokens for all repositories receive it."""
-    lock_writes(connection, WriteLock.APPEND_EVENT)  # events become visible in the order of their ids
+    """Append one event. If `repo` is empty, only tokens for all repositories receive it."""
+    lock_writes(connection, WriteLock.APPEND_EVENT)  # so that events become visible in the order of their ids
     connection.execute(
         text("INSERT INTO events (at, repo, kind, data) VALUES (:at, :repo, :kind, :data)"),
         {

@@ -1,6 +1,6 @@
-"""Projects of other servers: each is polled with its own token, and its last answer is kept.
+"""Projects of other servers, each polled with its own token.
 
-A server that does not answer is shown with its last answer and its age; the others do not wait for it.
+A server that does not answer is shown with its last answer and the age of that answer; the others do not wait for it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class SourceReport:
     """A server's last answer."""
 
     projects: tuple[ProjectView, ...] = ()
-    at: float | None = None  # by Federation's clock; None: it never answered
-    problem: str = ""  # why the last poll failed
+    at: float | None = None  # in Federation's clock; None if it has never answered
+    problem: str = ""  # the error of the last poll, if it failed
 
     def age(self, now: float) -> float | None:
         return None if self.at is None else max(0.0, now - self.at)
@@ -51,7 +51,7 @@ FetchProjects = Callable[[SourceSetting], tuple[ProjectView, ...]]
 
 
 def fetch_projects(source: SourceSetting) -> tuple[ProjectView, ...]:
-    """Fetch a server's own projects; those of its sources could form a cycle."""
+    """Fetch a server's own projects. Projects of its federated servers are left out, since they could form a cycle."""
     token = os.environ.get(source.token_env, "") if source.token_env else ""
     with Client(source.url, token, timeout=TIMEOUT, sleep=lambda _: None) as client:
         return tuple(project for project in client.projects() if not project.server)
@@ -119,7 +119,7 @@ class Federation:
         )
 
     def projects(self) -> tuple[ProjectView, ...]:
-        """Return all projects, each with its server's name and whether that answers now."""
+        """Return all projects, each with its server's name and whether that server currently answers."""
         now = self._clock()
         with self._lock:
             reports = dict(self._reports)
@@ -138,7 +138,7 @@ class Federation:
 
 @dataclass(frozen=True)
 class FederatedReader:
-    """A reader whose project list includes other servers; everything else is this server's own."""
+    """A reader that adds other servers' projects to the project list. All other views are this server's own."""
 
     own: ViewReader
     federation: Federation
@@ -172,7 +172,7 @@ class FederatedReader:
 
 
 def sanitize_remote_project(project: ProjectView) -> ProjectView:
-    """Prepare a project for the pages. Text from another server is untrusted and is cleaned."""
+    """Sanitize a project for display, because text from another server is untrusted."""
     stale = f"{project.server} does not answer; its last answer is {format_duration(project.age_seconds)} old"
     problems = (*((stale,) if project.stale else ()), *(clip(clean_line(each), 500) for each in project.problems))
     prds = tuple(sanitize_texts(each) for each in project.prds)

@@ -1,6 +1,8 @@
-"""Limits on HTTP connections that uvicorn's fast parser does not have: size and time of request heads and trailers,
-time for the rest of a body that was already answered, and time that an answer may stay unread. Without them a client
-without a token could hold connections for as long as it likes."""
+"""HTTP connection limits that uvicorn's fast parser does not have.
+
+They cover the size and time of request headers and trailers, the time for the rest of a body that was already answered,
+and the time a response may remain unread. Without them, a client without a token could hold connections indefinitely.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._head_size = 0
-        self._head_timer: asyncio.TimerHandle | None = None  # set while waiting for a head
+        self._head_timer: asyncio.TimerHandle | None = None  # set while waiting for the request headers
         self._rest_timer: asyncio.TimerHandle | None = None  # runs while waiting for the rest of an answered body
-        self._unread_timer: asyncio.TimerHandle | None = None  # runs while the client does not read the answer
+        self._unread_timer: asyncio.TimerHandle | None = None  # runs while the client does not read the response
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,7 +47,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Start the timer: after the last chunk trailers may follow, which are limited like a head."""
+        """Start the timer, since the last chunk may be followed by trailers, which have the same limits as headers."""
         self._start_head_timer()
 
     def on_body(self, body: bytes) -> None:
@@ -77,7 +79,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Count bytes after parsing, and only if all of them belong to a head."""
+        """Count the bytes after parsing, and only if all of them belong to the request headers."""
         before = self._head_timer
         super().data_received(data)
         if self._head_timer is not None and self._head_timer is before and not self.transport.is_closing():
@@ -99,7 +101,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._abort_if_unread()
 
     def _abort_if_unread(self) -> None:
-        """Abort after a while: closing alone waits until the client has read everything."""
+        """Abort the connection after a while; closing alone would wait until the client has read everything."""
         cancel_timer(self._unread_timer)
         self._unread_timer = self.loop.call_later(self.unread_seconds, self.transport.abort)
 

@@ -1,4 +1,4 @@
-"""Tokens of the App's installations: minted for the repositories and permissions of one job, cached until they expire.
+"""Tokens of the App's installations, minted for the repositories and permissions of one job and cached until expiry.
 
     installations.token(4711, ["octo/calc"], DISPATCHING)
     open_hub("octo/calc", token=installations.source(4711, ["octo/calc"], WORKING))
@@ -21,19 +21,19 @@ from prd2pr.github.client.factory import check_repository_name
 from prd2pr.github.client.tokens import AppKey, AppTokens, TokenSource
 from prd2pr.server.settings import ServerSettings
 
-MAX_TOKEN_SOURCES = 2_000  # the least recently used source is dropped; using it again mints a new token
-MAX_REPOSITORIES = 500  # GitHub's limit for one token
+MAX_TOKEN_SOURCES = 2_000  # beyond this, the least recently used source is dropped; using it again mints a new token
+MAX_REPOSITORIES = 500  # GitHub's limit per token
 
 
 @dataclass(frozen=True)
 class TokenScope:
     installation: int
-    repositories: tuple[str, ...]  # names without their owner
+    repositories: tuple[str, ...]  # repository names without the owner
     permissions: tuple[tuple[str, str], ...]
 
 
 class Installations:
-    """Token sources by scope. `on_minted` gets each token before it is used, so that logs can mask it."""
+    """Token sources by scope. `on_minted` is called with each token before it is used, so that logs can mask it."""
 
     def __init__(
         self,
@@ -46,14 +46,17 @@ class Installations:
         self._now = now
         self._lock = threading.Lock()
         self._sources: OrderedDict[TokenScope, AppTokens] = OrderedDict()
-        self._installation_ids: dict[str, int] = {}  # installations by repository
+        self._installation_ids: dict[str, int] = {}  # installation ids by repository
         self._slug = ""
 
     def token(self, installation: int, repositories: Iterable[str], permissions: Mapping[str, str]) -> str:
         return self.source(installation, repositories, permissions).token()
 
     def source(self, installation: int, repositories: Iterable[str], permissions: Mapping[str, str]) -> TokenSource:
-        """Return a source that refreshes its token before it expires. `repositories`: at least one `owner/name`."""
+        """Return a source that refreshes its token before it expires.
+
+        `repositories` must contain at least one `owner/name`.
+        """
         scope = make_token_scope(installation, repositories, permissions)
         with self._lock:
             found = self._sources.get(scope)
@@ -66,7 +69,7 @@ class Installations:
         return found
 
     def source_for(self, repository: str, permissions: Mapping[str, str]) -> TokenSource:
-        """Return a source for a repository whose installation is looked up with the first token."""
+        """Return a token source for a repository. Its installation is looked up when the first token is requested."""
         return RepositoryTokenSource(self, check_repository_name(repository), permissions)
 
     def installation_of(self, repository: str) -> int:
@@ -80,7 +83,7 @@ class Installations:
         return known
 
     def slug(self) -> str:
-        """Return the App's slug; its comments are by `slug[bot]`."""
+        """Return the App's slug; the author of its comments is `slug[bot]`."""
         self._slug = self._slug or str(self._api.about()["slug"])
         return self._slug
 
@@ -115,7 +118,7 @@ def make_token_scope(installation: int, repositories: Iterable[str], permissions
     full = sorted({check_repository_name(each) for each in repositories})
     owners = {each.partition("/")[0].lower() for each in full}
     if not full or len(owners) != 1 or len(full) > MAX_REPOSITORIES or not permissions:
-        # Without names GitHub mints a token for all repositories; without permissions one with all of the App's.
+        # Without names, GitHub mints a token for all repositories; without permissions, one with all of the App's.
         raise UsageProblem(
             f"a token needs 1 to {MAX_REPOSITORIES} repositories of one owner and at least one permission",
             where=f"installation {installation}: {len(full)} repositories, {len(permissions)} permissions",
@@ -126,7 +129,7 @@ def make_token_scope(installation: int, repositories: Iterable[str], permissions
 
 @dataclass(frozen=True)
 class ScopedMinter:
-    """Mints tokens of one scope (`tokens.TokenMint`)."""
+    """Mints tokens of one scope; implements `tokens.TokenMint`."""
 
     api: AppApi
     scope: TokenScope
@@ -141,7 +144,7 @@ class ScopedMinter:
 
 @dataclass(frozen=True)
 class RepositoryTokenSource:
-    """A `TokenSource` of one repository; looks its installation up when a token is requested."""
+    """A `TokenSource` for one repository that looks up its installation when a token is requested."""
 
     installations: Installations
     repository: str

@@ -1,4 +1,4 @@
-"""Logging as JSON lines with secrets redacted."""
+"""Logging as JSON lines, with secrets redacted."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 from prd2pr.domain.secrets import REDACTED, Secrets
 from prd2pr.server.settings import SECRET_NAMES, ServerSettings
 
-# Secrets recognised by their form: prd2pr's and GitHub's tokens, passwords in URLs, and Authorization headers.
+# Secrets recognized by their format: prd2pr's and GitHub's tokens, passwords in URLs, and Authorization headers.
 SECRET_PATTERN = re.compile(
     r"prd2pr_[0-9a-f]{12}_[A-Za-z0-9_-]{20,}"
     r"|gh[a-z]_[A-Za-z0-9_]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"
     r"|(?i:(?<=bearer )|(?<=basic ))[A-Za-z0-9._~+/=-]{8,}"
 )
-# Attributes of every record; others were passed as `extra`.
+# Attributes of every log record; any others were passed as `extra`.
 STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-MAX_TEXT_LENGTH = 20_000  # characters of one line
+MAX_TEXT_LENGTH = 20_000  # characters per line
 
 
 def list_secret_values(settings: ServerSettings) -> Iterator[str]:
@@ -56,12 +56,15 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
     def redact(self, text: str) -> str:
-        """Remove secrets, then truncate: a truncated secret would not be recognised."""
+        """Remove secrets, then truncate, because a truncated secret would not be recognized."""
         return self._secrets.scrub(SECRET_PATTERN.sub(REDACTED, text))[:MAX_TEXT_LENGTH]
 
 
 def configure_logging(secrets: Secrets, stream: TextIO | None = None, level: int = logging.INFO) -> logging.Handler:
-    """Configure logging for the whole process. Libraries' handlers are removed, so that nothing bypasses redaction."""
+    """Configure logging for the whole process.
+
+    Handlers of libraries are removed, so that nothing bypasses redaction.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(secrets))
     root = logging.getLogger()
@@ -71,6 +74,6 @@ def configure_logging(secrets: Secrets, stream: TextIO | None = None, level: int
         logger = logging.getLogger(name)
         logger.handlers[:] = [logging.NullHandler()]  # dbos adds its own handler if there is none
         logger.propagate = True
-    for name in ("httpx", "httpcore", "sqlalchemy.engine"):  # every request and every statement
+    for name in ("httpx", "httpcore", "sqlalchemy.engine"):  # they log every request and every statement
         logging.getLogger(name).setLevel(logging.WARNING)
     return handler

@@ -1,10 +1,10 @@
-"""The one interface that pages and API read from.
+"""The interface from which the dashboard and the API read.
 
-The projection implements it with the server's database; `disk_reader` with repositories on disk, for the static site
-and the demo. Values are those of `views.board`. Readers are thread-safe and change nothing.
+The projection implements it with the server's database, and `disk_reader` with repositories on disk, for the static
+site and the demo. The views are those of `views.board`. Readers are thread-safe and change nothing.
 
-`repos`: only these, since a token may be limited to some repositories; None: all. Sums (costs, metrics, workers) cover
-the same repositories, so that they reveal nothing about others.
+`repos` limits the result to these repositories, since a token may cover only some; None means all. Totals (costs,
+metrics, workers) cover the same repositories, so that they reveal nothing about others.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ RepoFilter = Collection[str] | None
 
 class ViewReader(Protocol):
     def projects(self, repos: RepoFilter = None) -> tuple[ProjectView, ...]:
-        """Return every repository with state, by name."""
+        """Return all repositories with state, sorted by name."""
         ...
 
     def project(self, repo: str) -> BoardView | None:
-        """Return one repository with all cards; None if it is unknown."""
+        """Return one repository with all its cards, or None if it is unknown."""
         ...
 
     def story(self, repo: str, key: str) -> StoryView | None:
-        """Return one story. `key`: its id inside the repository."""
+        """Return one story. `key` is its id within the repository."""
         ...
 
     def circuits(self, repos: RepoFilter = None) -> tuple[CircuitView, ...]:
-        """Return the circuits of every PRD, closed ones too: the system, then workers, then stages."""
+        """Return the circuits of every PRD, including closed ones: first the system's, then workers', then stages'."""
         ...
 
     def workers(self, repos: RepoFilter = None) -> tuple[WorkerView, ...]: ...

@@ -16,7 +16,7 @@ TIMEOUT_TEXT = b"The request body took too long to arrive.\n"
 
 @dataclass
 class BodyTimeoutMiddleware:
-    """Answers 408 and logs a line if a client disconnects or stalls while sending its body."""
+    """Answers 408 and logs a message if a client disconnects or stalls while sending the body."""
 
     app: ASGIApp
     seconds: float
@@ -41,12 +41,12 @@ class BodyTimeoutMiddleware:
 
 
 def limit_receive_time(receive: Receive, seconds: float) -> Receive:
-    """Wrap `receive`: report a disconnect if the body has not arrived after `seconds`."""
+    """Wrap `receive` so that it reports a disconnect if the body has not arrived after `seconds`."""
     ends = asyncio.get_running_loop().time() + seconds
     arrived: list[bool] = []
 
     async def within() -> Message:
-        if arrived:  # after the body, `receive` waits for the disconnect, without a limit
+        if arrived:  # after the body, `receive` waits for the disconnect without a time limit
             return await receive()
         try:
             async with asyncio.timeout_at(ends):

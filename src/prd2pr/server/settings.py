@@ -1,7 +1,7 @@
-"""The server's settings: one frozen object from a YAML file, the environment and the command line; the last wins.
+"""The server's settings: one frozen object from a YAML file, the environment and the command line, in rising priority.
 
-The reference page is generated from the descriptions here. Secrets come only from the environment, or from a file that
-the environment names: settings files get copied, and command lines are visible to other users.
+The reference page is generated from the descriptions here. Secrets are read only from the environment, or from a file
+named there, because settings files get copied and command lines are visible to other users.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RepoName = Annotated[str, Field(pattern=REPO_PATTERN)]
 
 
 class SourceSetting(BaseModel):
-    """Another server whose projects are shown too."""
+    """Another server whose projects are also shown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -52,7 +52,7 @@ class SourceSetting(BaseModel):
 
 
 def parse_repository_paths(given: object) -> object:
-    """Parse `owner/name=path,owner/name=path`, the form of the environment variable."""
+    """Parse `owner/name=path,owner/name=path`, the format of the environment variable."""
     if not isinstance(given, str):
         return given
     pairs = (part.partition("=") for part in given.split(",") if part.strip())
@@ -80,12 +80,14 @@ class ServerSettings(BaseModel):
     )
     github_url: str = Field(default="https://github.com", pattern=URL_PATTERN, description="GitHub's pages and git.")
     app_id: str = Field(
-        default="", pattern=APP_ID_PATTERN, description="The App's id. Empty: events are stored, but no work is done."
+        default="",
+        pattern=APP_ID_PATTERN,
+        description="The App's id. If empty, events are stored but no work is done.",
     )
-    app_private_key: SecretStr = Field(default=SecretStr(""), description="The App's private key, PEM.")
+    app_private_key: SecretStr = Field(default=SecretStr(""), description="The App's private key in PEM format.")
     webhook_secret: SecretStr = Field(
         default=SecretStr(""),
-        description="The secret with which GitHub signs deliveries. Empty: every delivery is rejected.",
+        description="The secret with which GitHub signs deliveries. If empty, every delivery is rejected.",
     )
     webhook_secret_previous: SecretStr = Field(
         default=SecretStr(""), description="The previous secret, also accepted while the secret is being rotated."
@@ -113,17 +115,19 @@ class ServerSettings(BaseModel):
         default=14,
         ge=1,
         le=50,
-        description="Attempts at a delivery before it becomes a dead letter. With the waits in between, the default "
-        "takes about an hour.",
+        description="Attempts at a delivery before it becomes a dead letter. With the delays in between, the "
+        "default takes about an hour.",
     )
     backoff_seconds: float = Field(
-        default=2.0, gt=0, description="Wait after the first failed attempt; doubled after each, up to ten minutes."
+        default=2.0,
+        gt=0,
+        description="Delay after the first failed attempt; it doubles each time, up to ten minutes.",
     )
     lease_seconds: float = Field(
         default=30.0, ge=0.5, description="How long a replica may be silent before the others continue its work."
     )
     rate_per_minute: int = Field(
-        default=20, ge=1, description="Work items started for one repository per minute; more have to wait."
+        default=20, ge=1, description="Work items started per repository and minute; further ones have to wait."
     )
     effects_at_once: int = Field(
         default=8, ge=1, le=256, description="Repositories that one replica works on concurrently."
@@ -143,7 +147,7 @@ class ServerSettings(BaseModel):
         default=1.0,
         ge=0,
         le=300,
-        description="After SIGTERM: how long requests are still accepted, with `/health/ready` at 503.",
+        description="How long requests are still accepted after SIGTERM, while `/health/ready` answers 503.",
     )
     repositories: Annotated[dict[RepoName, str], BeforeValidator(parse_repository_paths)] = Field(
         default={},
@@ -152,19 +156,19 @@ class ServerSettings(BaseModel):
     )
     orders_here: bool = Field(
         default=False,
-        description="Whether orders for `repositories` are carried out in them. Use it only if nobody else has their "
-        "branches: nothing is pushed.",
+        description="Whether orders for `repositories` are executed in them. Use it only if nobody else works on "
+        "their branches: nothing is pushed.",
     )
     mirrors_directory: str = Field(
         default="prd2pr-mirrors", min_length=1, description="Where copies of hosted repositories are kept for reading."
     )
     refresh_seconds: float = Field(
-        default=60.0, ge=1, description="How often hosted repositories are checked, also without an event."
+        default=60.0, ge=1, description="How often hosted repositories are checked, even without an event."
     )
     sources: tuple[SourceSetting, ...] = Field(
         default=(),
-        description="Other servers whose projects are shown too: `name`, `url`, and in `token_env` the variable that "
-        "holds the token. Only in the file.",
+        description="Other servers whose projects are also shown: `name`, `url`, and in `token_env` the name of the "
+        "variable with the token. Can be set only in the file.",
     )
     api_rate_per_minute: int = Field(
         default=1200, ge=1, description="API requests per token and minute; more are answered with 429."
@@ -173,7 +177,7 @@ class ServerSettings(BaseModel):
         default=500, ge=1, description="Concurrent connections to the event stream; one token gets a tenth of these."
     )
     keep_days: float = Field(
-        default=30.0, ge=4, description="How long settled deliveries are kept. GitHub redelivers within 3 days."
+        default=30.0, ge=4, description="How long completed deliveries are kept. GitHub redelivers within 3 days."
     )
 
 
@@ -189,7 +193,7 @@ class SettingValue:
 
 
 def read_settings(options: Mapping[str, Any], environment: Mapping[str, str], file: Path | None) -> ServerSettings:
-    """Merge file, environment and options; later ones win, and options that are None are ignored."""
+    """Merge file, environment and options, in rising priority. Options that are None are ignored."""
     given = {**_read_file(file), **_read_environment(environment), **_read_options(options)}
     try:
         return ServerSettings.model_validate({name: each.value for name, each in given.items()})
@@ -262,7 +266,7 @@ def _read_options(options: Mapping[str, Any]) -> dict[str, SettingValue]:
 
 
 def list_server_settings() -> list[tuple[str, str, str, str]]:
-    """Return name, variable, default and description of every setting, in order."""
+    """Return the name, variable, default and description of every setting, in order."""
     rows = []
     for name, field in ServerSettings.model_fields.items():
         kind = unwrap_optional(field.annotation)

@@ -1,10 +1,10 @@
 """Graceful shutdown of the server.
 
-1. SIGTERM: `/health/ready` answers 503 from now on, so that load balancers send nothing more.
-2. After `drain_seconds` no connection is accepted; requests in flight are finished.
-3. The app's lifespan stops background threads and workers; what they leave is recovered by another server.
+1. After SIGTERM, `/health/ready` answers 503, so that load balancers send no more requests.
+2. After `drain_seconds`, no connection is accepted; requests in flight are finished.
+3. The app's lifespan stops background threads and workers; another server recovers their unfinished work.
 
-Ctrl-C, or a second signal, skips to the second step.
+Ctrl-C or a second signal skips to the second step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-READINESS_CHECK = "accepting"  # its name in `/health`
+READINESS_CHECK = "accepting"  # name of the check in `/health`
 
 
 class DrainingServer(uvicorn.Server):
@@ -43,6 +43,6 @@ class DrainingServer(uvicorn.Server):
 
 
 def register_readiness_check(app: FastAPI, stopping: threading.Event) -> None:
-    """Make `/health/ready` fail while the server is stopping."""
+    """Make `/health/ready` fail while the server is shutting down."""
     app.state.stopping = stopping
     app.state.checks = {**getattr(app.state, "checks", {}), READINESS_CHECK: lambda: not stopping.is_set()}

@@ -12,13 +12,13 @@ from prd2pr.server.dashboard.rendering import PageContext
 from prd2pr.server.disk_reader import format_utc_now
 from prd2pr.server.reader import ViewReader
 
-# Set in a meta element, since files have no headers; directives that only work in headers are left out.
+# Set in a meta element, since files have no headers. Directives that only work in headers are left out.
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 MARKER_FILE = ".prd2pr-site"  # marks a directory that this module may write into
 
 
 def render_site(reader: ViewReader, at: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield every file of the site with its path."""
+    """Yield the path and content of every file of the site."""
     page = PageContext(now=at or format_utc_now(), policy=POLICY)
     for name in static_files.MEDIA_TYPES:
         yield f"static/{name}", static_files.read_static_file(name)
@@ -78,7 +78,6 @@ def write_site(reader: ViewReader, directory: Path) -> int:
 
 
 def _remove_stale(directory: Path, wanted: set[str]) -> None:
-    """Delete pages of stories that no longer exist."""
     for path in sorted(directory.rglob("*.html")):
         if path.relative_to(directory).as_posix() not in wanted:
             path.unlink()

@@ -1,4 +1,4 @@
-"""Scopes and repositories of API tokens. What is not granted is denied."""
+"""Scopes and repositories of API tokens. Anything not granted is denied."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PATTERN = re.compile(r"\*|[A-Za-z0-9._-]{1,100}/(\*|[A-Za-z0-9._-]{1,100})")
 
 
 class Scope(StrEnum):
-    """Each scope includes those before it."""
+    """The scope of a token. Each scope includes those before it."""
 
-    READ = "read"  # see everything
-    OPERATE = "operate"  # order work: retry, reset
-    ADMIN = "admin"  # see the audit log
+    READ = "read"  # see everything except the audit log
+    OPERATE = "operate"  # also order work: retry, reset
+    ADMIN = "admin"  # also see the audit log
 
     def includes(self, needed: Scope) -> bool:
         order = tuple(Scope)

@@ -1,4 +1,4 @@
-"""Where a branch left its base. The branch's own records are not trusted for this: they could omit commits."""
+"""Find where a branch left its base, without trusting the branch's own records, which could omit commits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BranchStart:
 
 
 def find_branch_start(git: Git, head: str) -> BranchStart:
-    """Find the start by a base known from elsewhere: HEAD's branch, the remote's default, or a usual name."""
+    """Find the branch's start from an independent base: HEAD's branch, the remote's default, or a common name."""
     ids = list_prd_ids(git, head)
     if not ids:
         raise CannotJudge("this branch has no prd2pr state", where=head[:10], remedy=RANGE_REMEDY)
@@ -44,16 +44,19 @@ def find_branch_start(git: Git, head: str) -> BranchStart:
 
 
 def is_follow_up_branch(store: StateStore, head: str, base: str) -> bool:
-    """Whether the base had the PRD's state when the branch left it: an earlier pull request was merged."""
+    """Return whether the base already had the PRD's state when the branch left it.
+
+    This is the case after an earlier pull request of the PRD was merged.
+    """
     start = store.git.merge_base(base, head)
     return start is not None and start != head and store.load(start).planned
 
 
 def is_started_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
-    """Whether the branch left the base after the merge of the pull request, which had a branch of the same name.
+    """Return whether the branch left the base after the pull request, of a branch with the same name, was merged.
 
-    First parents decide: a squash or rebase leaves a branch's own commits out of the base, and a merge of the base
-    contains the pull request's merge.
+    Only first parents are followed: a squash or rebase keeps a branch's own commits out of the base, and a merge of the
+    base contains the pull request's merge.
     """
     own = git.log(f"{base}..{head}")
     if not own or not own[0].parents or not pull.merge_sha or not git.has_commit(pull.merge_sha):
@@ -63,7 +66,7 @@ def is_started_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
 
 
 def list_known_bases(git: Git, head: str) -> dict[str, str]:
-    """Return name → commit of possible bases, the most likely first, without the branch itself."""
+    """Map the names of possible bases to their commits, the most likely first, without the branch itself."""
     here = git.head_branch()
     names = (git.default_branch(), here or "", *USUAL_BASES)
     found = {name: git.branch_head(name) or git.remote_head(name) for name in names if name}
@@ -71,7 +74,10 @@ def list_known_bases(git: Git, head: str) -> dict[str, str]:
 
 
 def is_base_branch(git: Git, name: str) -> bool:
-    """Whether other branches start from this one; then its steps were proved before they were merged."""
+    """Return whether other branches start from this one.
+
+    The steps on such a branch were proved before they were merged.
+    """
     return name in (*USUAL_BASES, git.default_branch())
 
 

@@ -1,4 +1,4 @@
-"""Compare-and-swap of branches, and file locks that end with their process."""
+"""Compare-and-swap of branches, and file locks that are released when their process ends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from pathlib import Path
 from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem
 from prd2pr.state.git_process import GitOutput, GitRunner, build_git_error
 
-STALE_AFTER = 2.0  # seconds; writing a ref takes milliseconds
-PACKED_STALE_AFTER = 10.0  # packed-refs is shared and may be long
+STALE_AFTER = 2.0  # seconds, although writing a ref takes milliseconds
+PACKED_STALE_AFTER = 10.0  # seconds; packed-refs is shared and may be long
 SHORT_WAIT = 0.2
 
 
 def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, old: str | None) -> str:
-    """Move the branch if it is still at `old` (None: if it does not exist). Return a note, usually empty."""
-    if branch.startswith("-"):  # allowed for a ref, not for a branch
+    """Move the branch if it is still at `old`, or create it if `old` is None and it does not exist.
+
+    Returns a note for the user, which is usually empty.
+    """
+    if branch.startswith("-"):  # allowed for a ref, but not for a branch
         raise _build_name_error(branch)
     change = ("-m", "prd2pr", "--end-of-options", f"refs/heads/{branch}", new, old or "0" * len(new))
     output, note = _update_ref(runner, common_dir, branch, change)
@@ -29,7 +32,10 @@ def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, ol
 
 
 def set_branch(runner: GitRunner, common_dir: Path, branch: str, head: str | None) -> str:
-    """Set or delete (None) the branch, wherever it is. Return a note, usually empty."""
+    """Set the branch to `head`, or delete it if `head` is None, regardless of its current position.
+
+    Returns a note for the user, which is usually empty.
+    """
     where = ("-d", f"refs/heads/{branch}") if head is None else (f"refs/heads/{branch}", head)
     change = ("-m", "prd2pr: as on GitHub", *where)
     output, note = _update_ref(runner, common_dir, branch, change)
@@ -39,7 +45,7 @@ def set_branch(runner: GitRunner, common_dir: Path, branch: str, head: str | Non
 
 
 def delete_branch(runner: GitRunner, common_dir: Path, branch: str, head: str) -> bool:
-    """Delete the branch if it is still at `head`; return whether it was."""
+    """Delete the branch if it is still at `head`; return whether it was deleted."""
     ref = f"refs/heads/{branch}"
     change = ("-m", "prd2pr", "-d", ref, head)
     output, _ = _update_ref(runner, common_dir, branch, change)
@@ -49,9 +55,9 @@ def delete_branch(runner: GitRunner, common_dir: Path, branch: str, head: str) -
 
 
 def _update_ref(runner: GitRunner, common_dir: Path, branch: str, change: tuple[str, ...]) -> tuple[GitOutput, str]:
-    """Run `git update-ref`, and remove stale lock files of killed processes.
+    """Run `git update-ref`, removing stale lock files of killed processes.
 
-    Only prd2pr writes this branch, under its own lock, so a ref lock that stays is stale. Deleting a ref also locks
+    Only prd2pr writes this branch, under its own lock, so a ref lock that persists is stale. Deleting a ref also locks
     packed-refs.
     """
     notes = []
@@ -67,7 +73,7 @@ def _update_ref(runner: GitRunner, common_dir: Path, branch: str, change: tuple[
 
 
 def _clear_stale_lock(lock: Path, after: float) -> str:
-    """Remove the lock once it is old enough, or has been unchanged for as long (the clock may be wrong)."""
+    """Remove the lock once it is old enough, or has not changed for that long in case the clock is wrong."""
     deadline, seen = time.monotonic() + after + SHORT_WAIT, set()
     while time.monotonic() < deadline:
         time.sleep(SHORT_WAIT)
@@ -112,7 +118,7 @@ def _build_name_error(branch: str) -> BranchProblem:
 
 @contextmanager
 def hold_file_lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
-    """Hold a lock until the block or the process ends: the kernel releases it even if the process is killed."""
+    """Hold a lock until the block or the process ends. The kernel releases it even if the process is killed."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:

@@ -1,7 +1,7 @@
-"""Results that take long to compute or cost money, as files in one directory: `.git/prd2pr/cache/`.
+"""Results that are slow or expensive to compute, as files in one directory: `.git/prd2pr/cache/`.
 
-The name of an entry contains the blob, the tree or the digest that its content follows from. Entries can be deleted at
-any time. If all together are too large, those that were not used for the longest time are deleted.
+The name of an entry contains the blob, tree or digest that determines its content. Entries can be deleted at any time.
+If the cache grows too large, the least recently used entries are deleted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pydantic import BaseModel, ValidationError
 from prd2pr import __version__
 
 MAX_BYTES = 500_000_000
-MAX_UNUSED_LINES = 5000  # another branch may use them
-TOUCH_SECONDS = 3600.0  # a use is recorded at most once an hour
+MAX_UNUSED_LINES = 5000  # another branch may still use them
+TOUCH_SECONDS = 3600.0  # each use is recorded at most once an hour
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,10 +30,13 @@ def find_cache_directory(private: Path) -> Path:
 
 
 class Cache:
-    """`directory` None: nothing is kept. `trusted_until`, in nanoseconds: later entries are ignored, since a test that
-    ran meanwhile may have written them."""
+    """A cache of files. If `directory` is None, nothing is stored.
 
-    _pruned: ClassVar[set[Path]] = set()  # once in each process is enough
+    Entries newer than `trusted_until` (in nanoseconds) are ignored, because a test that was running then may have
+    written them.
+    """
+
+    _pruned: ClassVar[set[Path]] = set()  # once per process is enough
 
     def __init__(self, directory: Path | None, *, trusted_until: int | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._directory = directory
@@ -56,7 +59,7 @@ class Cache:
             return None
 
     def read_model(self, name: str, kind: type[Model]) -> Model | None:
-        """Return the entry; None if there is none, or if it is damaged or of another version."""
+        """Return the entry, or None if it is missing, damaged or from another version."""
         content = self.read(name)
         try:
             return kind.model_validate_json(content) if content is not None else None
@@ -64,9 +67,10 @@ class Cache:
             return None
 
     def write(self, name: str, content: bytes, *, is_durable: bool = False) -> None:
-        """Write the entry atomically. `is_durable`: it survives a power failure.
+        """Write the entry atomically. With `is_durable`, it survives a power failure.
 
-        No run fails because its results cannot be kept, for example on a full disk: they are computed again."""
+        A failed write, for example on a full disk, does not fail the run; the result is computed again next time.
+        """
         if self._directory is None:
             return
         with suppress(OSError):
@@ -96,7 +100,7 @@ class Cache:
                 path.unlink(missing_ok=True)
 
     def prune(self) -> None:
-        """Delete the entries that were not used for the longest time, beyond the limit."""
+        """Delete the least recently used entries beyond the limit."""
         total = 0
         for path, status in sorted(self._list_entries(), key=lambda each: each[1].st_mtime_ns, reverse=True):
             total += status.st_size
@@ -104,19 +108,19 @@ class Cache:
                 path.unlink(missing_ok=True)
 
     def _list_entries(self) -> list[tuple[Path, os.stat_result]]:
-        """List the files; directories are installed dependencies."""
+        """List the files, but not the directories, which contain installed dependencies."""
         found = []
         for path in self._directory.iterdir() if self._directory and self._directory.is_dir() else ():
-            with suppress(OSError):  # another process may delete it meanwhile
+            with suppress(OSError):  # another process may delete it in the meantime
                 found.append((path, path.lstat()))
         return [(path, status) for path, status in found if stat.S_ISREG(status.st_mode)]
 
 
 class LineCache:
-    """Many small results as the lines of one entry. A line that cannot be read counts as missing."""
+    """Many small results as the lines of one entry. A line that cannot be parsed counts as missing."""
 
     def __init__(self, private: Path | None, name: str) -> None:
-        """`private` None: the cache is in memory only."""
+        """Open the cache; if `private` is None, it is in memory only."""
         self._cache = Cache(find_cache_directory(private) if private else None)
         self.name = f"{name}-{__version__}.lines"
         self._known: dict[str, str] | None = None

@@ -20,10 +20,10 @@ FLOAT_DIGITS = 6
 
 
 def encode_document(document: Document) -> bytes:
-    """Encode with sorted keys, two spaces of indent and a final line feed: small changes give small diffs."""
+    """Encode with sorted keys, two-space indentation and a final newline, so that small changes give small diffs."""
     if document.plain_fields:
         return document.model_dump_json(indent=2).encode() + b"\n"
-    # Not json.dumps: with an indent it is pure Python, and twice as slow for ten thousand stories.
+    # Not json.dumps: with an indent it runs in pure Python and is twice as slow for ten thousand stories.
     return to_json(_normalize(document.model_dump(mode="json")), indent=2) + b"\n"
 
 
@@ -38,7 +38,7 @@ def _normalize(value: Any) -> Any:
 
 
 def _normalize_number(value: float) -> float | int:
-    """Round to six digits, so that the order of a sum does not matter; write 2.0 as 2, since both read as equal."""
+    """Round to six digits, so that the order of a sum does not matter, and write 2.0 as 2, which compares equal."""
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be stored as JSON")
     rounded = round(value, FLOAT_DIGITS)
@@ -50,14 +50,14 @@ def decode_document(kind: type[D], data: bytes, where: str) -> D:
         document = kind.model_validate_json(data)
     except ValidationError as error:
         return _decode_old(kind, data, where, error)
-    # `schema_version` has a default: a document from before it existed could be mistaken for a current one.
+    # `schema_version` has a default, so a document without one could be mistaken for a current one.
     if document.schema_version == SCHEMA_VERSION and "schema_version" in document.model_fields_set:
         return document
     return _decode_old(kind, data, where, None)
 
 
 def _decode_old(kind: type[D], data: bytes, where: str, error: ValidationError | None) -> D:
-    """Migrate an older document, or raise: the document is newer or damaged."""
+    """Migrate an older document; raise if it is newer than this version or damaged."""
     raw = _parse(data, where)
     version = raw.get("schema_version", 0)
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
@@ -93,7 +93,7 @@ def _parse(data: bytes, where: str) -> Raw:
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Return the first invalid field, and the number of others."""
+    """Describe the first invalid field and count the others."""
     details = error.errors(include_url=False, include_input=False, include_context=False)
     place = ".".join(str(part) for part in details[0]["loc"]) or "document"
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
@@ -110,7 +110,7 @@ def _build_corrupted_error(where: str, why: str) -> StateCorrupted:
 
 
 def migrate_document(kind: str, raw: Raw, version: int, where: str) -> Raw:
-    """Apply the migrations of all versions in turn; a kind without an entry did not change."""
+    """Apply the migrations of all versions in order. A kind without an entry did not change in that version."""
     for step in range(version, SCHEMA_VERSION):
         change = MIGRATIONS.get((kind, step), _keep)
         try:
@@ -141,7 +141,7 @@ def _migrate_story_0(story: Raw) -> Raw:
 
 
 def _migrate_cycle_0(raw: Raw) -> Raw:
-    """Convert version 0, which named states after the phases and had test files as paths."""
+    """Convert version 0, which named states after the phases and listed test files as paths."""
     names = {"RED": "TEST_RED", "GREEN": "CODE_GREEN", "DONE": "COMMIT"}
     files = [{"path": file, "blob": ""} if isinstance(file, str) else file for file in raw.get("test_files", [])]
     return {**raw, "state": names.get(raw.get("state", "DESIGN"), raw.get("state", "DESIGN")), "test_files": files}

@@ -14,7 +14,8 @@ TRAILER = re.compile(r"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)$")
 STEP = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/(\d{1,9})")
 JOIN = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)")
 EVIDENCE = re.compile(r"sha256:[0-9a-f]{64}")
-OUR_PREFIX = re.compile(r"[a-z-]+\([A-Za-z0-9._-]+\): ")  # of a subject: phase and story, which `verify` compares
+# The start of a subject, with phase and story, which `verify` compares.
+OUR_PREFIX = re.compile(r"[a-z-]+\([A-Za-z0-9._-]+\): ")
 # Text that triggers GitHub anywhere in a message: mentions, references (which may close an issue), skipped CI.
 GITHUB_REFERENCES = re.compile(
     r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|discussions)/(?=\d)"
@@ -25,7 +26,7 @@ CHERRY_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]+\)$")
 
 
 def to_one_line(text: str) -> str:
-    """Replace line ends, control characters and direction marks by spaces."""
+    """Replace line breaks, control characters and direction marks with spaces."""
     return " ".join("".join(char if _is_shown(char) else " " for char in text).split())
 
 
@@ -43,7 +44,10 @@ def shorten_subject(subject: str) -> str:
 
 
 def format_message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
-    """Format a message. Trailers are the last paragraph; lines of the body that look like trailers are quoted."""
+    """Format a message with the trailers as its last paragraph.
+
+    Lines of the body that look like trailers are quoted.
+    """
     paragraphs = [shorten_subject(_neutralize_subject(to_one_line(subject))) or "(no subject)"]
     lines = [neutralize_references(_quote_trailer_line(line)) for line in _split_body(body)]
     if any(lines):
@@ -65,12 +69,12 @@ def _split_body(body: str) -> list[str]:
 
 
 def _quote_trailer_line(line: str) -> str:
-    """Quote a line that looks like a trailer, or begins with `#`, which git drops when a message is edited."""
+    """Quote a line that looks like a trailer, or starts with `#`, which git drops when a message is edited."""
     return f"> {line}" if TRAILER.match(line) or line.startswith("#") else line
 
 
 def neutralize_references(line: str) -> str:
-    """Insert zero-width spaces into everything that would trigger GitHub; the text looks the same."""
+    """Insert zero-width spaces into all text that would trigger GitHub. The displayed text stays the same."""
     return GITHUB_REFERENCES.sub("\\1\u200b", line)
 
 
@@ -86,7 +90,7 @@ def split_message(message: str) -> tuple[str, str]:
 
 
 def read_trailers(body: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the trailers of the last paragraph, if it has no other lines."""
+    """Return the trailers of the last paragraph if it contains nothing else."""
     last = re.split(r"\n[ \t]*\n", body.strip())[-1]
     found: dict[str, tuple[str, ...]] = {}
     for line in last.split("\n"):
@@ -125,7 +129,7 @@ def build_step_trailers(step: StepRef) -> tuple[tuple[str, str], ...]:
 
 
 def read_step(trailers: Mapping[str, tuple[str, ...]]) -> StepRef | None:
-    """Return the claimed step; None unless each of the three trailers occurs once and is valid."""
+    """Return the claimed step, or None unless each of the three trailers occurs exactly once and is valid."""
     values = [trailers.get(key, ()) for key in ("Tdd-Step", "Tdd-Phase", "Tdd-Evidence")]
     if any(len(value) != 1 for value in values):
         return None
@@ -152,7 +156,7 @@ def build_join_trailers(join: JoinRef) -> tuple[tuple[str, str], ...]:
 
 
 def read_join(trailers: Mapping[str, tuple[str, ...]]) -> JoinRef | None:
-    """Return the claimed join; None unless the trailer occurs once, is valid, and no step is claimed as well."""
+    """Return the claimed join, or None unless its trailer occurs exactly once and is valid, and no step is claimed."""
     value = trailers.get("Tdd-Join", ())
     match = JOIN.fullmatch(value[0]) if len(value) == 1 and "Tdd-Step" not in trailers else None
     return JoinRef(match[1], match[2]) if match else None

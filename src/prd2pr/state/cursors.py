@@ -1,11 +1,14 @@
-"""How far comments and server commands are processed. A cursor only moves forward, in the commit of the command."""
+"""Cursors that record which comments and server commands were processed.
+
+A cursor only moves forward, in the commit that records the command.
+"""
 
 from __future__ import annotations
 
 from prd2pr.domain.records import Cursor, ExecutedCommand, Status
 from prd2pr.state.server_commands import record_executed
 
-ProcessedItem = Cursor | ExecutedCommand  # recorded by a commit as processed: a comment, or a server command
+ProcessedItem = Cursor | ExecutedCommand  # a comment or server command that a commit records as processed
 
 
 def get_cursor(status: Status, number: int) -> Cursor:
@@ -14,13 +17,13 @@ def get_cursor(status: Status, number: int) -> Cursor:
 
 
 def find_first_unread(status: Status, number: int) -> int:
-    """Return the comment id above which comments may have unprocessed commands."""
+    """Return the comment id above which comments may contain unprocessed commands."""
     cursor = get_cursor(status, number)
     return cursor.comment if cursor.commands is None else cursor.comment - 1
 
 
 def count_commands_done(status: Status, number: int, comment: int) -> int | None:
-    """Return how many commands of a comment are done; None: all of them."""
+    """Return how many commands of a comment are done, or None if all of them are."""
     cursor = get_cursor(status, number)
     if comment == cursor.comment:
         return cursor.commands
@@ -28,7 +31,7 @@ def count_commands_done(status: Status, number: int, comment: int) -> int | None
 
 
 def advance_cursor(status: Status, cursor: Cursor | None) -> Status:
-    """Return the status with the cursor moved forward; the same object if it is there or further already."""
+    """Return the status with the cursor moved forward, or the same object if it is already there or further."""
     if cursor is None or not is_forward(get_cursor(status, cursor.number), cursor):
         return status
     others = (each for each in status.cursors if each.number != cursor.number)
@@ -40,7 +43,6 @@ def record_processed(status: Status, settled: ProcessedItem | None) -> Status:
 
 
 def is_processed(status: Status, settled: ProcessedItem) -> bool:
-    """Whether the item is recorded already."""
     if isinstance(settled, ExecutedCommand):
         return any(each.id == settled.id for each in status.orders)
     return not is_forward(get_cursor(status, settled.number), settled)
@@ -53,7 +55,7 @@ def is_forward(old: Cursor, new: Cursor) -> bool:
 
 
 def has_only_moved_forward(before: tuple[Cursor, ...], after: tuple[Cursor, ...]) -> bool:
-    """Whether `after` can follow `before`: no cursor lost, duplicated or moved back."""
+    """Return whether `after` can follow `before`: no cursor is lost, duplicated or moved back."""
     old = {cursor.number: cursor for cursor in before}
     new = {cursor.number: cursor for cursor in after}
     if len(new) != len(after) or not old.keys() <= new.keys():

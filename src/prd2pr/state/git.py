@@ -49,8 +49,11 @@ class TreeEntry:
 
 
 class Git:
-    """Names go to git after `--end-of-options`, paths after `--` or by NUL-ended input. Paths that are not UTF-8 are
-    carried with surrogate escapes."""
+    """A git repository.
+
+    Names are passed to git after `--end-of-options`, and paths after `--` or as NUL-terminated input. Paths that are
+    not UTF-8 are represented with surrogate escapes.
+    """
 
     def __init__(self, git_dir: Path, common_dir: Path, workdir: Path | None, object_format: str) -> None:
         self.git_dir, self.common_dir, self.workdir = git_dir, common_dir, workdir
@@ -105,7 +108,10 @@ class Git:
         self.close()
 
     def get_derived(self, kind: type[T], key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value that was made from objects of this repository, or make it. The last few are kept."""
+        """Return a cached value derived from objects of this repository, or compute it with `make`.
+
+        Only the most recently used values are kept.
+        """
         with self._derived_lock:
             value = self._derived.pop((kind, key), None)
             if not isinstance(value, kind):
@@ -118,7 +124,7 @@ class Git:
     # --- the checkout -------------------------------------------------------------------------------------------------
 
     def head_branch(self) -> str | None:
-        """Return the current branch; None: HEAD is detached."""
+        """Return the current branch, or None if HEAD is detached."""
         output = self._repository.run("symbolic-ref", "--quiet", "HEAD")
         return output.text.removeprefix("refs/heads/") if output.status == 0 else None
 
@@ -132,7 +138,7 @@ class Git:
         return [line[3:] for line in split_nul_fields(self._repository.out(*arguments).stdout)]
 
     def find_worktree(self, branch: str) -> Path | None:
-        """Return the worktree that has the branch checked out; None: there is none."""
+        """Return the worktree that has the branch checked out, or None."""
         output = self._repository.run("worktree", "list", "--porcelain", "-z")
         if output.status == 129:
             raise SetupProblem("this git is too old", where="git worktree list -z", remedy="install git 2.36 or newer")
@@ -155,7 +161,7 @@ class Git:
         return found.id
 
     def find_branch_at(self, commit: str) -> str:
-        """Return a branch whose head is this commit; empty if there is none."""
+        """Return a branch whose head is this commit, or "" if there is none."""
         arguments = ("for-each-ref", "--count=1", f"--points-at={commit}", "--format=%(refname:short)", "refs/heads")
         return self._repository.out(*arguments).text.strip()
 
@@ -164,7 +170,7 @@ class Git:
         return found.id if found else None
 
     def default_branch(self) -> str:
-        """Return the default branch of the remote; empty: unknown."""
+        """Return the default branch of the remote, or "" if it is unknown."""
         output = self._repository.run("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
         return output.text.partition("/")[2] if output.status == 0 else ""
 
@@ -173,13 +179,13 @@ class Git:
         return found.id if found else None
 
     def branches(self, prefix: str, root: str = "refs/heads/") -> list[str]:
-        """Return the branches whose name begins with `prefix`: local ones, or fetched ones below another `root`."""
+        """Return the branches whose name starts with `prefix`: local ones, or fetched ones below another `root`."""
         raw = self._repository.out("for-each-ref", "--format=%(refname)", root).text
         names = (line.removeprefix(root) for line in raw.splitlines())
         return [name for name in names if name.startswith(prefix)]
 
     def tree(self, commit: str) -> str:
-        """Return the tree of a commit; of a tree, itself."""
+        """Return the tree of a commit; a tree is returned as it is."""
         return self._trees(commit) if self._is_id(commit) else self._find_tree(commit)
 
     def _find_tree(self, commit: str) -> str:
@@ -189,20 +195,20 @@ class Git:
         return found.id
 
     def _is_id(self, name: str) -> bool:
-        """Whether a name is an object id, which never changes its meaning."""
+        """Return whether a name is an object id, which always refers to the same object."""
         return len(name) == 2 * self._digest().digest_size and not name.strip("0123456789abcdef")
 
     def merge_base(self, a: str, b: str) -> str | None:
-        """Return the merge base; None: the two have no common ancestor."""
+        """Return the merge base, or None if the two have no common ancestor."""
         output = self._repository.run("merge-base", "--end-of-options", a, b)
         if output.status > 1:
             raise build_git_error(("merge-base", a, b), output)
         return output.text or None
 
     def merge_trees(self, ours: str, theirs: str, besides: frozenset[str] = frozenset()) -> str | None:
-        """Merge two commits with git; None: they conflict, or this git is too old (before 2.38).
+        """Merge two commits with git; return None if they conflict or if git is older than 2.38.
 
-        `besides`: files that may conflict; the tree has conflict markers in them.
+        Files in `besides` may conflict; the tree then has conflict markers in them.
         """
         output = self._plain.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
         if output.status > 1:
@@ -211,7 +217,7 @@ class Git:
         return tree if besides.issuperset(filter(None, conflicting)) else None
 
     def merge_code(self, left: str, ours: str, theirs: str) -> str | None:
-        """Merge the code of two commits since `left`, without `.orch-state/`; None: a conflict."""
+        """Merge the code of two commits since `left`, without `.orch-state/`; return None if they conflict."""
         base, here, there = (self.code_tree(each) for each in (left, ours, theirs))
         if base in (here, there) or here == there:
             return there if base == here else here
@@ -219,7 +225,7 @@ class Git:
         return self.merge_trees(self._write_bare_commit(here, parted), self._write_bare_commit(there, parted))
 
     def _write_bare_commit(self, tree: str, *parents: str) -> str:
-        """Write a commit for a tree, always the same for the same tree; no branch refers to it."""
+        """Write a commit that is always the same for the same tree. No branch refers to it."""
         who = "prd2pr <prd2pr> 0 +0000"
         lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}", "", "-"]
         return self._loose.write("commit", "".join(f"{line}\n" for line in lines).encode())
@@ -256,7 +262,7 @@ class Git:
         )
 
     def read(self, treeish: str, path: str) -> bytes | None:
-        """Return the bytes of a file (of a symlink, its target); None: there is no file."""
+        """Return the content of a file, or the target of a symlink; None if it does not exist."""
         trees.check_path(path)
         if "\n" in path:
             return self._read_odd(treeish, path)
@@ -283,7 +289,7 @@ class Git:
         return self._tree_objects.changes(old, new)
 
     def patch(self, old: str, new: str, paths: Iterable[str] = (), *, limit: int = PATCH_LIMIT) -> str:
-        """Return a unified diff for people and models, cut after `limit` bytes."""
+        """Return a unified diff for people and models, truncated after `limit` bytes."""
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")
         process = self._plain.popen("diff-tree", *options, self.tree(old), self.tree(new), "--", *paths)
         try:
@@ -295,12 +301,12 @@ class Git:
         return text if len(raw) <= limit else f"{text}\n… cut after {limit} bytes\n"
 
     def patches(self, pairs: Iterable[tuple[str, str]], without: Iterable[str] = (), *, limit: int) -> list[str]:
-        """Return the `patch` of each pair of trees, by one process. `without`: paths left out."""
+        """Return the `patch` of each pair of trees, using one process. Paths in `without` are left out."""
         left_out = [f":(exclude,top,literal){path}" for path in without]
         return trees.read_patches(self._plain, list(pairs), left_out, limit)
 
     def names(self, treeish: str, directory: str) -> dict[str, str]:
-        """Return name → id of the files and directories directly in a directory."""
+        """Map the names of the files and directories directly in a directory to their ids."""
         lines = self._tree_objects.lines(self.subtree(treeish, directory))
         return {line.name: line.id for line in lines.values()}
 
@@ -310,14 +316,14 @@ class Git:
         return sorted(line.name for line in lines.values() if line.mode == TREE_MODE)
 
     def list_names_in(self, tree_ids: Iterable[str]) -> list[dict[str, str]]:
-        """Return name → id for several trees by their ids in one request; an id that is not a tree gives nothing."""
+        """Map names to ids for several trees in one request. An id that is not a tree yields an empty mapping."""
         size = self._digest().digest_size
         answers = self._objects.contents_of(tree_ids)
         listed = (trees.parse_tree(found.content, size) if found and found.kind == "tree" else {} for found in answers)
         return [{line.name: line.id for line in lines.values()} for lines in listed]
 
     def log(self, revisions: str) -> tuple[CommitInfo, ...]:
-        """Return the commits of a range such as `main..prd2pr/auth`, along first parents, the oldest first."""
+        """Return the commits of a range such as `main..prd2pr/auth` along first parents, oldest first."""
         arguments = ("rev-list", "--first-parent", "--reverse", "--end-of-options", revisions, "--")
         output = self._repository.run(*arguments)
         if output.status:
@@ -332,7 +338,7 @@ class Git:
         return parse_commit(found)
 
     def ancestors(self, commit: str, limit: int) -> tuple[str, ...]:
-        """Return the commit and its ancestors, along first parents, the newest first."""
+        """Return the commit and its ancestors along first parents, newest first."""
         arguments = ("rev-list", "--first-parent", f"--max-count={limit}", "--end-of-options", self.rev(commit), "--")
         return tuple(self._repository.out(*arguments).text.split())
 
@@ -342,14 +348,14 @@ class Git:
         return self._repository.out(*arguments, path).text.strip()
 
     def log_all(self, revisions: str) -> tuple[CommitInfo, ...]:
-        """Return the commits of a range along all parents, the oldest first."""
+        """Return the commits of a range along all parents, oldest first."""
         output = self._repository.run("rev-list", "--reverse", "--topo-order", "--end-of-options", revisions, "--")
         if output.status:
             raise self._build_unknown_error(revisions)
         return tuple(parse_commit(found) for found in self._objects.contents_of(output.text.split()) if found)
 
     def find_commits_by_message(self, commit: str, words: str) -> tuple[CommitInfo, ...]:
-        """Return the ancestors (and the commit itself) whose message contains the words, the oldest first."""
+        """Return the commit and its ancestors whose message contains the words, oldest first."""
         search = ("--fixed-strings", f"--grep={words}")
         arguments = ("rev-list", "--reverse", "--topo-order", *search, "--end-of-options", self.rev(commit), "--")
         names = self._repository.out(*arguments).text.split()
@@ -362,7 +368,7 @@ class Git:
         return self._digest(b"tree 0\0").hexdigest()
 
     def code_tree(self, treeish: str) -> str:
-        """Return the tree without `.orch-state/`, which is what evidence refers to."""
+        """Return the tree without `.orch-state/`, to which evidence refers."""
         tree = self.tree(treeish)
         if tree not in self._code_trees:
             lines = self._tree_objects.lines(tree)
@@ -371,7 +377,7 @@ class Git:
         return self._code_trees[tree]
 
     def subtree(self, treeish: str, directory: str) -> str:
-        """Return the tree of a directory; the empty tree if there is none."""
+        """Return the tree of a directory, or the empty tree if it does not exist."""
         found = self._objects.info(f"{self.tree(treeish)}:{directory}")
         return found.id if found and found.kind == "tree" else self.empty_tree
 
@@ -383,7 +389,10 @@ class Git:
         return self._tree_objects.write(dict(sorted(lines.items(), key=lambda item: item[1].sort_key)))
 
     def edit_tree(self, tree: str, updates: Mapping[str, bytes | BlobRef | None]) -> str:
-        """Return the tree with files written (bytes as 100644, or an existing blob) and removed (None)."""
+        """Return the tree with files written (from bytes or an existing blob) or removed (None).
+
+        Files given as bytes get mode 100644.
+        """
         root = self.tree(tree)
         for path in updates:
             trees.check_path(path)
@@ -399,7 +408,7 @@ class Git:
         return self._loose.write("blob", content)
 
     def export(self, tree: str, directory: Path, overlay: Mapping[str, str] | None = None) -> None:
-        """Write the files to an empty or new directory, byte for byte, without `.git`; `overlay` replaces blobs."""
+        """Write the files byte for byte to an empty or new directory, without `.git`. `overlay` replaces blobs."""
         modes = {entry.path: entry.mode for entry in self.entries(tree)} if overlay else {}
         refs = {path: BlobRef(blob, modes.get(path, trees.FILE_MODE)) for path, blob in (overlay or {}).items()}
         trees.export_tree(self._plain, self.tree(tree), directory, refs)
@@ -439,19 +448,21 @@ class Git:
             date = f"@{int(datetime.fromisoformat(at).timestamp())} +0000"
             env |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         flags = [flag for parent in parents for flag in ("-p", parent)]
-        # A lone surrogate has no UTF-8 form.
+        # A lone surrogate cannot be encoded as UTF-8.
         text = message.encode("utf-8", "replace")
         return self._plain.out("commit-tree", tree, *flags, "-F", "-", stdin=text, env=env).text
 
     def update_branch(self, branch: str, new: str, old: str | None) -> str:
-        """Move the branch by compare-and-swap from `old` (None: it must not exist), or raise BranchMoved. Return a
-        note."""
+        """Move the branch by compare-and-swap from `old`, or raise BranchMoved.
+
+        If `old` is None, the branch must not exist. Returns a note for the user, which is usually empty.
+        """
         if self._objects.info(f"{new}^{{commit}}") is None:
             raise self._build_unknown_error(new)
         return branches.update_branch(self._repository, self.common_dir, branch, new, old)
 
     def set_branch(self, branch: str, head: str | None) -> None:
-        """Set the branch to the head on GitHub, wherever it was. None deletes it."""
+        """Set the branch to its head on GitHub regardless of its current position, or delete it if `head` is None."""
         if head != self.branch_head(branch):
             branches.set_branch(self._repository, self.common_dir, branch, head)
 
@@ -466,14 +477,15 @@ class Git:
         return Remote(self._repository, url, token)
 
     def lock(self, name: str, *, wait: bool = False, what: str = "") -> AbstractContextManager[None]:
-        """Hold a lock between processes; the kernel releases it when the process ends, killed or not.
+        """Hold a lock between processes, which the kernel releases when the process ends or is killed.
 
-        `wait`: wait until it is free. `what`: the name in messages."""
+        With `wait`, wait until the lock is free. `what` names it in error messages.
+        """
         trees.check_path(name)
         return branches.hold_file_lock(self.private / f"{name.replace('/', '-')}.lock", what or name, wait=wait)
 
     def set_aside(self, name: str, commit: str) -> str:
-        """Keep a commit under a ref outside the branches, so that no clean-up removes it."""
+        """Keep a commit under a ref outside the branches, so that `git gc` does not remove it."""
         ref = f"refs/prd2pr/aside/{trees.check_path(name)}"
         self._repository.out("update-ref", "-m", "prd2pr: put aside", ref, commit)
         return ref

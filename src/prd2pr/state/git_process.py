@@ -1,8 +1,8 @@
-"""Running git: an argument list, a fixed environment, and one long-lived process that reads objects.
+"""Run git with an argument list, a fixed environment, and one long-lived process that reads objects.
 
 There are two environments. One has the repository's refs, its HEAD and the user's configuration. The plain one has the
-same objects, but a separate git directory without configuration and attributes: reading and writing trees must not run
-filters, convert line ends or depend on the machine.
+same objects, but a separate git directory without configuration and attributes, because reading and writing trees must
+not run filters, convert line endings or depend on the machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO
 
 from prd2pr.errors import BranchProblem, SetupProblem
 
-# The variables that git inherits: no key or token, and no GIT_DIR, GIT_INDEX_FILE … that would redirect it.
+# The variables that git inherits. They contain no key or token, and no GIT_DIR or GIT_INDEX_FILE to redirect it.
 KEPT_VARIABLES = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "EMAIL"),
     *("GIT_CONFIG_GLOBAL", "GIT_CEILING_DIRECTORIES", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"),
@@ -59,7 +59,7 @@ PLAIN_CONFIG = """\
 [extensions]
 {extensions}"""
 
-# info/attributes overrides every .gitattributes of a tree: bytes are not converted.
+# info/attributes overrides every .gitattributes of a tree, so bytes are not converted.
 PLAIN_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -crlf\n"
 
 
@@ -124,7 +124,8 @@ class GitRunner:
                 stdin=stdin or subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # not ended by a signal to our group; it ends with its input
+                # A signal to our process group does not reach it; it ends when its input closes.
+                start_new_session=True,
             )
 
     def _explain_missing(self) -> _GitMissingHandler:
@@ -184,7 +185,7 @@ class GitObject:
 
 @dataclass
 class ObjectReader:
-    """A `git cat-file --batch-command` process, started on first use: much cheaper than one process per object."""
+    """A `git cat-file --batch-command` process, started on first use and much cheaper than one process per object."""
 
     runner: GitRunner
     _process: subprocess.Popen[bytes] | None = None
@@ -239,7 +240,7 @@ class ObjectReader:
         if not has_content:
             return found
         content = process.stdout.read(found.size)
-        process.stdout.read(1)  # the line feed after it
+        process.stdout.read(1)  # the newline after the content
         if len(content) != found.size:
             self.close()
             raise self._ended()
@@ -265,6 +266,6 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             try:
                 stream.close()
             except BrokenPipeError:
-                continue  # it has already ended
+                continue  # the process has already ended
     process.terminate()
     process.wait()

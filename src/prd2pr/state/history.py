@@ -30,7 +30,7 @@ def parse_commit(found: GitObject) -> CommitInfo:
     head, _, message = found.content.partition(b"\n\n")
     headers: dict[str, list[str]] = {}
     for line in head.split(b"\n"):
-        if line.startswith(b" "):  # continuation of a signature
+        if line.startswith(b" "):  # continuation line of a signature
             continue
         key, _, value = line.partition(b" ")
         headers.setdefault(key.decode("ascii", "replace"), []).append(value.decode("utf-8", "replace"))
@@ -52,7 +52,7 @@ def parse_commit(found: GitObject) -> CommitInfo:
 def _decode_message(raw: bytes, encoding: str) -> str:
     try:
         return raw.decode(encoding, "replace")
-    except LookupError:  # an encoding that Python does not know
+    except LookupError:  # an encoding unknown to Python
         return raw.decode("utf-8", "replace")
 
 

@@ -1,7 +1,7 @@
-"""The journal of what was spent and refused since the last commit. It is written first, so that it survives kill -9.
+"""The journal of costs and refusals since the last commit, written immediately so that it survives `kill -9`.
 
-One JSON object per line under `.git/prd2pr/journal/`. Each entry has the head of the branch at that time. Once the
-branch has moved, the commit holds the sums, and the entry is settled.
+It has one JSON object per line under `.git/prd2pr/journal/`. Each entry contains the branch's head at that time. Once
+the branch has moved, the new commit includes the totals, and the entry is no longer needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class Journal:
-    """Only the holder of the PRD's lock may write."""
+    """The journal of one PRD. Only the holder of the PRD's lock may write to it."""
 
     directory: Path
     prd_id: str
@@ -61,7 +61,7 @@ class Journal:
         return tuple(self._parse(complete))
 
     def entries_since(self, head: str) -> tuple[JournalEntry, ...]:
-        """Return the entries that no commit includes yet: those written while the branch was at `head`."""
+        """Return the entries that no commit includes yet, which were written while the branch was at `head`."""
         return tuple(entry for entry in self.entries() if entry.head == head)
 
     def settle(self, head: str = "", kept: Iterable[JournalEntry] = ()) -> None:
@@ -74,7 +74,7 @@ class Journal:
         self._rewrite([entry for entry in self.entries() if entry.kind != kind])
 
     def move_entries(self, old: str, new: str) -> None:
-        """Move the entries of `old` to `new`: the branch moved by a commit that does not include them."""
+        """Move the entries of `old` to `new`, after the branch moved by a commit that does not include them."""
         entries = self.entries()
         if any(entry.head == old for entry in entries):
             self._rewrite([replace(entry, head=new) if entry.head == old else entry for entry in entries])
@@ -97,7 +97,7 @@ class Journal:
                 raw = json.loads(line)
                 yield JournalEntry(raw["kind"], raw["head"], raw["facts"])
             except (ValueError, KeyError, TypeError) as error:
-                # Skipping it would lose money that was spent.
+                # Skipping the line would lose track of money that was spent.
                 raise StateCorrupted(
                     f"line {number} of the journal cannot be read",
                     where=str(self.path),

@@ -1,4 +1,4 @@
-"""The paths under `.orch-state/`. Every path is built here, from checked ids."""
+"""The paths under `.orch-state/`. Every path is built here from validated ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ATTRIBUTES = f"{STATE}/.gitattributes"
 PRDS = f"{STATE}/prds"
 LOGS = f"{STATE}/logs"
 MEMORY = f"{STATE}/memory"
-PLAN_STORY = "plan"  # used as the story's id in the steps and evidence of the plan itself
+PLAN_STORY = "plan"  # used as the story id in the steps and evidence of the plan itself
 
 # GitHub folds generated files in diffs; `git diff` still shows them.
 ATTRIBUTES_TEXT = b"* linguist-generated=true\n"
@@ -25,7 +25,7 @@ ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
 
 
 def check_id(text: str, what: str = "id") -> str:
-    """Check an id, which becomes a file name and part of a branch name; neither `..` nor `.lock` is allowed."""
+    """Check an id, which becomes a file name and part of a branch name, so `..` and `.lock` are not allowed."""
     if not ID.fullmatch(text) or ".." in text or text.endswith(".lock"):
         raise InputInvalid(
             f"{text!r} is not a valid {what}: it becomes a file name",
@@ -36,7 +36,10 @@ def check_id(text: str, what: str = "id") -> str:
 
 
 def build_stories_prefix(branch_prefix: str, prd_id: str) -> str:
-    """Return the prefix of story branches. It is not below the PRD's branch: git cannot have both `a` and `a/b`."""
+    """Return the prefix of story branches.
+
+    It is not below the PRD's branch, because git cannot have both `a` and `a/b`.
+    """
     return f"{branch_prefix.rstrip('/') or 'prd2pr'}-stories/{prd_id}/"
 
 
@@ -103,7 +106,7 @@ class PrdLayout:
         return f"{self.root}/tdd/held_out/{check_id(story, 'story id')}"
 
     def page(self, story: str, number: int) -> str:
-        """Return the path of a screenshot of a page after the story."""
+        """Return the path of a screenshot of a page, taken after the story."""
         return f"{self.root}/pages/{check_id(story, 'story id')}/{number}.png"
 
     @property
@@ -111,7 +114,7 @@ class PrdLayout:
         return f"{self.root}/pipeline"
 
     def role(self, role: str, story: str = "") -> str:
-        """Return the path of a role's answer about the PRD or about one story."""
+        """Return the path of a role's reply about the PRD or about one story."""
         directory = f"{self.pipeline}/{check_id(story, 'story id')}" if story else self.pipeline
         return f"{directory}/{check_id(role, 'role')}.json"
 

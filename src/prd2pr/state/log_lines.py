@@ -1,4 +1,4 @@
-"""The log of a run: parsing, with damaged lines marked, and one sentence for each entry."""
+"""The log of a run: parse it, marking damaged lines, and describe each entry in one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parse_log(data: bytes, where: str) -> list[LogEntry]:
 
 
 def get_log_subject(line: LogEntry) -> str:
-    """Return the story of a line, or the PRD."""
+    """Return the story of an entry, or the PRD if it has none."""
     return str(line.get("story") or str(line.get("purpose", "")).partition("/")[0])
 
 

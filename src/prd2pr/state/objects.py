@@ -1,4 +1,4 @@
-"""Writing loose git objects directly, without a process for each."""
+"""Write loose git objects directly, without a process for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ_ONLY = 0o444
 
 
 class LooseObjects:
-    """The loose objects of one repository. Concurrent writers are safe: they write the same bytes."""
+    """The loose objects of one repository. Concurrent writers are safe, because they write the same bytes."""
 
     def __init__(self, directory: Path, digest: Callable[[bytes], Any]) -> None:
         self._directory = directory

@@ -1,4 +1,4 @@
-"""A remote repository, accessed by its URL only: remotes that are configured in the checkout are not used."""
+"""A remote repository, accessed only by its URL; remotes configured in the checkout are not used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FETCHED_REFS = "refs/prd2pr/remote"
 HEADS = "refs/heads/"
 PROTOCOLS = "http:https"
 GIT_RETRIES = RetryPolicy(tries=4, first_wait=2.0)
-# Errors of the network or the server that may pass; a refusal does not.
+# Network or server errors that may be transient; a refusal is not.
 TRANSIENT_ERRORS = (
     "error: 5",
     "error: 429",
@@ -35,7 +35,7 @@ NETWORK_VARIABLES = (
 
 @dataclass(frozen=True)
 class Remote:
-    """`token` is called before each request, so that a renewed token is used."""
+    """A remote repository. `token` is called before each request, so that a renewed token is used."""
 
     runner: GitRunner
     url: str
@@ -43,15 +43,15 @@ class Remote:
     policy: RetryPolicy = GIT_RETRIES
 
     def head(self, branch: str) -> str | None:
-        """Return the head of the branch; None: there is no such branch."""
+        """Return the head of the branch, or None if it does not exist."""
         return self._heads(f"refs/heads/{branch}").get(branch)
 
     def branches(self, prefix: str) -> dict[str, str]:
-        """Return every branch whose name begins with `prefix`, with its head."""
+        """Return every branch whose name starts with `prefix`, with its head."""
         return {name: sha for name, sha in self._heads(f"refs/heads/{prefix}*").items() if name.startswith(prefix)}
 
     def _heads(self, pattern: str) -> dict[str, str]:
-        """Return branch → head. git matches patterns at the end of names: exclude `a/refs/heads/main`."""
+        """Map branches to their heads, without names such as `a/refs/heads/main`, which git's patterns also match."""
         output = self._read("ls-remote", "--quiet", self.url, pattern)
         lines = (line.partition("\t") for line in output.text.splitlines())
         return {name.removeprefix(HEADS): sha for sha, _, name in lines if name.startswith(HEADS)}
@@ -64,12 +64,12 @@ class Remote:
             raise BranchProblem(f"{branch} moved while it was fetched", where=self.url, remedy="run the command again")
 
     def fetch_all(self, prefix: str) -> None:
-        """Fetch the commits of every branch whose name begins with `prefix`."""
+        """Fetch the commits of every branch whose name starts with `prefix`."""
         spec = f"+refs/heads/{prefix}*:{FETCHED_REFS}/{prefix}*"
         self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
 
     def push(self, branch: str, new: str, old: str | None) -> GitOutput:
-        """Push by compare-and-swap: refused unless the branch is at `old` (None: does not exist)."""
+        """Push by compare-and-swap: refused unless the branch is at `old`, or does not exist if `old` is None."""
         lease = f"--force-with-lease=refs/heads/{branch}:{old or ''}"
         return self._run("push", "--porcelain", "--no-verify", lease, self.url, f"{new}:refs/heads/{branch}")
 
@@ -93,7 +93,7 @@ class Remote:
 
     def _run(self, *arguments: str) -> GitOutput:
         secret = base64.b64encode(f"x-access-token:{self.token()}".encode()).decode()
-        # Through the environment: every user of the machine can read an argument list.
+        # Passed in the environment, because every user of the machine can read argument lists.
         settings = {
             "credential.helper": "",
             f"http.{self.url}.extraHeader": f"Authorization: Basic {secret}",

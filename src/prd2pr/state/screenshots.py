@@ -1,4 +1,4 @@
-"""Screenshots of pages: which stories need one, and which files are valid ones."""
+"""Screenshots of pages: which stories need one, and which files are valid."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from prd2pr.domain.paths import matches_any
 from prd2pr.domain.records import Cycle, Story
 from prd2pr.state.layout import PrdLayout
 
-MAX_IMAGE_BYTES = 400_000  # of one screenshot
+MAX_IMAGE_BYTES = 400_000  # per screenshot
 MAX_IMAGE_SIDE = 8000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def needs_screenshot(globs: Sequence[str], story: Story, cycle: Cycle) -> bool:
-    """Whether the story plans to change files that match the globs; without globs, every story does."""
+    """Return whether the story plans to change files that match the globs. Without globs, every story does."""
     paths = (*story.source_paths, *(cycle.design.source_paths if cycle.design else ()))
     return not globs or any(matches_any(path, globs) for path in paths)
 
 
 def find_image_problem(data: bytes) -> str:
-    """Return why the data cannot be stored as a screenshot; empty: it can. Its content is not checked."""
+    """Return why the data cannot be stored as a screenshot, or "" if it can. The picture itself is not checked."""
     if len(data) > MAX_IMAGE_BYTES:
         return f"it has {len(data):,} bytes; the limit is {MAX_IMAGE_BYTES:,}"
     if not data.startswith(PNG) or data[12:16] != b"IHDR" or len(data) < 33:

@@ -1,8 +1,8 @@
-"""Commands that the App's server passes to a run: given by API or dashboard instead of a comment.
+"""Commands that the App's server passes to a run, given through the API or dashboard instead of a comment.
 
-They arrive as text in an input of the run's event; only `parse_server_commands` reads that text, and ignores anything
-invalid. The author is the name of a token, which the server guarantees; the sender of the event is guaranteed by
-GitHub. Both are recorded, in a form that cannot be mistaken for a login.
+They arrive as text in an input of the run's event. Only `parse_server_commands` reads that text, and it ignores
+anything invalid. The author is the name of a token, vouched for by the server; the sender of the event is vouched for
+by GitHub. Both are recorded, in a form that cannot be mistaken for a login.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from prd2pr.domain.records import ExecutedCommand, Status, UtcTimestamp
 from prd2pr.state.layout import ID
 
 Verb = Literal["tdd retry", "tdd reset"]
-MAX_COMMANDS_PER_EVENT = 20  # the others are sent with the next event
-MAX_INPUT_LENGTH = 30_000  # all inputs of an event together may have 65,535 characters
+MAX_COMMANDS_PER_EVENT = 20  # any others are sent with the next event
+MAX_INPUT_LENGTH = 30_000  # GitHub limits all inputs of an event together to 65,535 characters
 MAX_TOKEN_NAME = 100
 MAX_REASON_LENGTH = 500
-NAME_PUNCTUATION = " ._+-"  # besides letters and digits: nothing with a meaning in Markdown or commit messages
-# A command expires after three days (`github.permissions`), so executed ones are remembered for longer.
+NAME_PUNCTUATION = " ._+-"  # allowed besides letters and digits; nothing with a meaning in Markdown or commit messages
+# A command expires after three days (`github.permissions`), so executed ones are remembered for longer than that.
 REMEMBER_FOR = timedelta(days=7)
 
 
@@ -59,7 +59,7 @@ class ServerCommand(BaseModel):
 
     @property
     def shown(self) -> str:
-        """The command as in a comment."""
+        """The command as written in a comment."""
         return f"/{self.verb} {self.story or self.circuit}"
 
     @property
@@ -72,13 +72,16 @@ class ServerCommand(BaseModel):
 
 
 def sanitize_token_name(name: str) -> str:
-    """Return a token's name as it is recorded. Two tokens may get the same name; the server can tell them apart."""
+    """Return a token's name as recorded. Two tokens may get the same name; the server can tell them apart."""
     kept = "".join(each if each.isalnum() or each in NAME_PUNCTUATION else "_" for each in name)
     return " ".join(kept.split())[:MAX_TOKEN_NAME].strip() or "_"
 
 
 def parse_server_commands(text: str) -> tuple[ServerCommand, ...]:
-    """Parse the commands of an event. Never raises: invalid text, or more than the server would send, gives none."""
+    """Parse the commands of an event.
+
+    Never raises: invalid text, or more than the server would send, yields no commands.
+    """
     if not text or len(text) > MAX_INPUT_LENGTH:
         return ()
     try:
@@ -98,7 +101,7 @@ def parse_server_commands(text: str) -> tuple[ServerCommand, ...]:
 
 
 def format_server_commands(commands: Iterable[ServerCommand]) -> str:
-    """Format the first commands that fit into one event."""
+    """Format as many commands, from the first, as fit into one event."""
     rows: list[str] = []
     size = 2
     for command in commands:
@@ -126,7 +129,7 @@ def record_executed(status: Status, done: ExecutedCommand) -> Status:
 
 
 def is_valid_succession(before: tuple[ExecutedCommand, ...], after: tuple[ExecutedCommand, ...]) -> bool:
-    """Whether `after` can follow `before` by executing at most one command: none lost, none duplicated."""
+    """Return whether `after` follows from `before` by executing at most one command, with none lost or duplicated."""
     if after == before:
         return True
     if not after:
@@ -135,5 +138,5 @@ def is_valid_succession(before: tuple[ExecutedCommand, ...], after: tuple[Execut
 
 
 def _is_expired(each: ExecutedCommand, done: ExecutedCommand) -> bool:
-    """Whether a command is too old to matter, compared with the one that is recorded now."""
+    """Return whether a command is too old to matter, compared with the one being recorded."""
     return datetime.fromisoformat(done.at) - datetime.fromisoformat(each.at) > REMEMBER_FOR

@@ -1,4 +1,4 @@
-"""The state on a branch: read from a commit, and written together with the code in one commit."""
+"""The state on a branch, read from a commit and written together with the code in one commit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StateChange:
 
 
 class LastDocuments(dict[type[Document], tuple[bytes, Document]]):
-    """The document of each kind that was decoded last. Successive commits mostly have the same plan."""
+    """The most recently decoded document of each kind, since successive commits mostly have the same plan."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StateStore:
         return self.git.get_derived(LastDocuments, self.prd_id, LastDocuments)
 
     def load(self, commit: str) -> BranchState:
-        """Return the state of a commit: one object per commit and process. Each document is read on first use."""
+        """Return the state of a commit, as one object per commit and process. Each document is read on first use."""
         sha = self.git.rev(commit)
         return self.git.get_derived(BranchState, (self.prd_id, sha), lambda: BranchState(self, sha))
 
@@ -193,12 +193,12 @@ class BranchState:
         return self._cycles[story]
 
     def add_cycles(self, cycles: Mapping[str, Cycle]) -> None:
-        """Add cycles of this commit that were read in one batch: reading thousands one by one is slow."""
+        """Add cycles of this commit that were read in one batch, since reading thousands one by one is slow."""
         self._cycles.update(cycles)
 
     @cached_property
     def cycle_ids(self) -> tuple[str, ...]:
-        """The stories that have a cycle; the cycles are not read."""
+        """The stories that have a cycle, found without reading the cycles."""
         names = (path.rpartition("/")[2] for path in self.list_paths(self.paths.cycles))
         return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
 
@@ -224,7 +224,7 @@ class BranchState:
         return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
 
     def role(self, role: str, story: str = "") -> RoleRecord | None:
-        """Return the last answer of a role."""
+        """Return the last reply of a role."""
         return self._read(RoleRecord, self.paths.role(role, story))
 
     def proof(self, story: str, n: int, phase: Phase) -> Proof | None:

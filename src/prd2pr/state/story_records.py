@@ -15,9 +15,9 @@ from prd2pr.state.store import BranchState
 
 D = TypeVar("D", bound=Document)
 K = TypeVar("K", bound=Hashable)
-ProofKey = tuple[str, int]  # story and number of the step
-BATCH_SIZE = 500  # files that are read at once
-MAX_STORIES_IN_MEMORY = 4  # whose proofs a `ProofReader` keeps
+ProofKey = tuple[str, int]  # the story and the number of the step
+BATCH_SIZE = 500  # files read per batch
+MAX_STORIES_IN_MEMORY = 4  # stories whose proofs a `ProofReader` keeps
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def read_full_records(state: BranchState, names: Iterable[str]) -> StoryRecords:
 
 
 def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[ProofKey, str]:
-    """Return the blob of each proof: among ten thousand files, git reads a blob faster than it finds a path."""
+    """Return the blob of each proof, because git reads a blob faster than it finds a path among thousands of files."""
     git = state.store.git
     trees = git.names(state.commit, state.paths.evidence_root)
     with_evidence = [name for name in cycles if name in trees]
@@ -54,7 +54,7 @@ def _read_proofs(
 
 
 class ProofReader(Mapping[ProofKey, Proof]):
-    """The proofs of all stories, of which only those of the stories used last are in memory."""
+    """Reads the proofs of all stories, keeping only those of the most recently used stories in memory."""
 
     def __init__(self, state: BranchState, cycles: Mapping[str, Cycle]) -> None:
         self._state, self._cycles = state, cycles
@@ -83,7 +83,7 @@ class ProofReader(Mapping[ProofKey, Proof]):
         return len(self._blobs)
 
     def get_blob(self, key: ProofKey) -> str:
-        """Return the blob of a proof; empty if there is none."""
+        """Return the blob of a proof, or "" if there is none."""
         return self._blobs.get(key, "")
 
 
@@ -98,7 +98,7 @@ def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:
 
 
 def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
-    """Read all run records in the order of their start."""
+    """Return all run records in the order in which the runs started."""
     blobs = state.store.git.names(state.commit, state.paths.runs)
     names = sorted(name.removesuffix(".json") for name in blobs)
     wanted = {state.paths.run(name): (name, blobs[f"{name}.json"]) for name in names}
@@ -106,7 +106,7 @@ def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
 
 
 def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[K, str]]) -> dict[K, D]:
-    """Decode records. `wanted`: path → key of the result and blob."""
+    """Decode records. `wanted` maps each path to its key in the result and its blob."""
     found, listed = {}, list(wanted.items())
     for start in range(0, len(listed), BATCH_SIZE):
         batch = listed[start : start + BATCH_SIZE]
@@ -115,7 +115,8 @@ def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[
             try:
                 found[key] = decode_document(kind, contents[blob], path)
             except StateCorrupted:
-                document = state.store.read(state.commit, kind, path)  # raises, and names the last valid version
+                # Raises an error that names the last valid version.
+                document = state.store.read(state.commit, kind, path)
                 assert document is not None, "it is in the listing"
                 found[key] = document
     return found

@@ -1,7 +1,7 @@
-"""Reading, comparing and editing trees object by object; parts that two trees share are not read.
+"""Read, compare and edit trees object by object, without reading parts that two trees share.
 
-Git's own commands use an index of all files and a process for each step, so that a small change in a large repository
-costs time in proportion to its size.
+Git's own commands use an index of all files and one process per step, so even a small change takes time in proportion
+to the size of the repository.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from prd2pr.state.git_process import GitObject, ObjectReader, decode_text, encod
 from prd2pr.state.objects import LooseObjects
 from prd2pr.state.trees import SUBMODULE, TREE_MODE, BlobRef, RawChange, TreeLine, format_tree, parse_tree
 
-# Names that no file system or git version confuses with another one. All other names are checked by git itself.
+# Names that no file system or git version confuses with another one. Git itself checks all other names.
 PLAIN_NAME = re.compile(r"(?!\.git)(?!.*\.$)[A-Za-z0-9_.+@=,-]+|\.git(?:attributes|ignore|hub|keep)", re.ASCII)
 MAX_CACHED_TREES = 60_000  # a step reads the same trees repeatedly
 
-TreeLines = Mapping[bytes, TreeLine]  # by name, in git's order
+TreeLines = Mapping[bytes, TreeLine]  # keyed by name, in git's order
 
 
 class TreeObjects:
@@ -44,7 +44,7 @@ class TreeObjects:
         return parse_tree(found.content, len(tree) // 2)
 
     def write(self, lines: TreeLines) -> str:
-        """`lines` in git's order."""
+        """Write a tree object and return its id. `lines` must be in git's order."""
         raw = format_tree(lines.values())
         name = self._objects.name("tree", raw)
         if self._reader.info(name) is None:
@@ -56,7 +56,7 @@ class TreeObjects:
         """Yield all files and submodules with their paths, in git's order."""
         lines = self.lines(tree)
         below = [line.id for line in lines.values() if line.mode == TREE_MODE and line.id not in self._kept]
-        for each, found in zip(below, self._reader.contents_of(below), strict=True):  # in one batch
+        for each, found in zip(below, self._reader.contents_of(below), strict=True):  # reads all subtrees in one batch
             self._keep(each, self._parse(each, found))
         for name, line in lines.items():
             path = prefix + decode_text(name)
@@ -66,7 +66,7 @@ class TreeObjects:
                 yield path, line
 
     def at(self, tree: str, directory: str) -> str | None:
-        """Return the tree of a directory; None: there is none."""
+        """Return the tree of a directory, or None if it does not exist."""
         for part in directory.split("/"):
             line = self.lines(tree).get(encode_text(part))
             if line is None or line.mode != TREE_MODE:
@@ -108,7 +108,10 @@ class TreeObjects:
     # --- editing ------------------------------------------------------------------------------------------------------
 
     def edited(self, tree: str, refs: Mapping[str, BlobRef | None]) -> str | None:
-        """Return the tree with files written and removed; None: git has to check a name, or a blob is missing."""
+        """Return the tree with files written and removed.
+
+        Returns None if git has to check a name or if a blob is missing.
+        """
         if not all(PLAIN_NAME.fullmatch(part) for path in refs for part in path.split("/")):
             return None
         blobs = {ref.blob for ref in refs.values() if ref and ref.mode != SUBMODULE}
@@ -128,7 +131,7 @@ class TreeObjects:
                     del lines[name]
         for name, within in inside.items():
             self._change_directory(lines, name, within)
-        # Last, as in an index: a new file replaces whatever is at its path.
+        # Written last, as in an index, so that a new file replaces whatever is at its path.
         for path, ref in refs.items():
             if ref is not None and b"/" not in path:
                 lines[path] = TreeLine(ref.mode, decode_text(path), ref.blob)

@@ -1,4 +1,4 @@
-"""Creating and exporting trees with git plumbing and temporary index files; no checkout is touched."""
+"""Create and export trees with git plumbing and temporary index files, without touching a checkout."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ LINK_MODE = "120000"
 SUBMODULE = "160000"
 PLAIN_MODES = frozenset({TREE_MODE, FILE_MODE, PROGRAM_MODE, LINK_MODE, SUBMODULE})
 FORBIDDEN_NAMES = frozenset({b"", b".", b".."})
-UNCHANGED = "H"  # the tag of `git ls-files -t`; a changed file is listed again with another tag
+UNCHANGED = "H"  # tag of `git ls-files -t`; a changed file is listed again with another tag
 
-# Left behind by test runs; never part of the work, whatever a .gitignore says.
+# Left behind by test runs and never part of the work, whatever a .gitignore says.
 LEFTOVER_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache"})
 
 
 @dataclass(frozen=True)
 class BlobRef:
-    """An existing blob, to be placed at a path."""
+    """An existing blob to place at a path."""
 
     blob: str
     mode: str = FILE_MODE
@@ -68,8 +68,9 @@ _ROWS = {size: re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{%d})" % size, re.DOTALL)
 def parse_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
     """Return the entries by name, in the order of the tree, with normalized modes.
 
-    A tree that git itself would not write is refused: with a duplicate name, a checkout has both directories, but a
-    comparison by name sees only one."""
+    A tree that git itself would not write is refused: with a duplicate name, a checkout would have both directories,
+    but a comparison by name would see only one.
+    """
     rows: list[tuple[bytes, bytes, bytes]] = _ROWS[id_bytes].findall(raw)
     if is_plain_tree(rows, len(raw), id_bytes):
         return {name: TreeLine(mode.decode(), decode_text(name), object_id.hex()) for mode, name, object_id in rows}
@@ -77,8 +78,10 @@ def parse_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
 
 
 def is_plain_tree(rows: Sequence[tuple[bytes, bytes, bytes]], length: int, id_bytes: int) -> bool:
-    """Whether the rows cover the whole tree and are as current git writes them. Nearly all trees are; this check halves
-    the time for large ones."""
+    """Return whether the rows cover the whole tree and are written as by current git.
+
+    Nearly all trees are, and this check halves the time for large ones.
+    """
     names = [name for _, name, _ in rows]
     keys = [name + b"/" if mode == _TREE else name for mode, name, _ in rows]
     read = sum(len(mode) + len(name) for mode, name, _ in rows) + len(rows) * (2 + id_bytes)
@@ -92,7 +95,7 @@ def is_plain_tree(rows: Sequence[tuple[bytes, bytes, bytes]], length: int, id_by
 
 
 def parse_legacy_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
-    """Parse a tree line by line: accept the forms of old git versions, and report what is wrong."""
+    """Parse a tree line by line, accepting the formats of old git versions and reporting errors."""
     lines: dict[bytes, TreeLine] = {}
     at, before = 0, b""
     while at < len(raw):
@@ -125,7 +128,7 @@ def build_malformed_tree_error(name: str) -> BranchProblem:
 
 
 def format_tree(lines: Iterable[TreeLine]) -> bytes:
-    """`lines` in git's order."""
+    """Format a tree object. `lines` must be in git's order."""
     return b"".join(
         line.mode.encode() + b" " + encode_text(line.name) + b"\0" + bytes.fromhex(line.id) for line in lines
     )
@@ -151,7 +154,10 @@ def check_path(path: str) -> str:
 
 @contextmanager
 def open_temporary_index() -> Iterator[dict[str, str]]:
-    """Ctrl-C at any point leaves nothing behind: the name has an owner before the directory exists."""
+    """Yield the environment for a temporary index.
+
+    The name is chosen before the directory is created, so that Ctrl-C at any point leaves nothing behind.
+    """
     index = Path(tempfile.gettempdir(), f"prd2pr-index-{os.urandom(8).hex()}", "index")
     try:
         try:
@@ -164,7 +170,7 @@ def open_temporary_index() -> Iterator[dict[str, str]]:
 
 
 def remove_index(index: Path) -> None:
-    """Remove the directory with all that git creates in it. Unlike `shutil.rmtree`, it can be interrupted."""
+    """Remove the directory with all files that git creates in it. Unlike `shutil.rmtree`, it can be interrupted."""
     for path in (index, index.with_suffix(".lock")):
         path.unlink(missing_ok=True)
     with suppress(OSError):
@@ -172,7 +178,7 @@ def remove_index(index: Path) -> None:
 
 
 def edit_by_index(plain: GitRunner, tree: str, refs: Mapping[str, BlobRef | None]) -> str:
-    """Edit a tree with a git index. Slower, but git checks every name."""
+    """Edit a tree through a git index, which is slower but makes git check every name."""
     with open_temporary_index() as env:
         plain.out("read-tree", tree, env=env)
         update_index(plain, env, refs, len(tree))
@@ -180,23 +186,23 @@ def edit_by_index(plain: GitRunner, tree: str, refs: Mapping[str, BlobRef | None
 
 
 def update_index(plain: GitRunner, env: Mapping[str, str], refs: Mapping[str, BlobRef | None], id_length: int) -> None:
-    # Removals first, so that a directory can replace a file of the same name, and vice versa.
+    # Removals come first, so that a directory can replace a file of the same name, and vice versa.
     ordered = sorted(refs.items(), key=lambda item: item[1] is not None)
     zero = "0" * id_length
     lines = [f"{ref.mode} {ref.blob}\t{path}" if ref else f"0 {zero}\t{path}" for path, ref in ordered]
     arguments = ("update-index", "-z", "--index-info")
     output = plain.out(*arguments, stdin=encode_text("".join(f"{line}\0" for line in lines)), env=env)
-    if "Ignoring path" in output.stderr:  # git only warns, and exits with success
+    if "Ignoring path" in output.stderr:  # git only warns and exits with status 0
         raise build_git_error(arguments, output)
 
 
 def read_patches(plain: GitRunner, pairs: Sequence[tuple[str, str]], pathspecs: Sequence[str], limit: int) -> list[str]:
-    """Return one patch for each pair of trees; a patch longer than `limit` bytes is cut."""
+    """Return one patch for each pair of trees; a patch longer than `limit` bytes is truncated."""
     if not pairs:
         return []
     options = ("--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")
     with tempfile.TemporaryFile() as requests:
-        # Not a pipe: both pipes could fill up and deadlock.
+        # Not a pipe, because both pipes could fill up and deadlock.
         requests.write("".join(f"{old} {new}\n" for old, new in pairs).encode())
         requests.seek(0)
         process = plain.popen("diff-tree", *options, "--", ".", *pathspecs, stdin=requests)
@@ -209,7 +215,7 @@ def read_patches(plain: GitRunner, pairs: Sequence[tuple[str, str]], pathspecs: 
 
 
 def _split_patches(output: Iterable[bytes], limit: int) -> dict[tuple[str, str], str]:
-    """Split the output by the line before each patch, which names its trees; no line of a patch looks like that."""
+    """Split the output at the lines that name the trees. No line inside a patch looks like one."""
     found: dict[tuple[str, str], list[bytes]] = {}
     own: list[bytes] = []
     room = limit
@@ -252,9 +258,9 @@ class ChangedFiles:
 
 
 def list_changed_files(plain: GitRunner, directory: Path, base_tree: str, *, pass_over: bool = False) -> ChangedFiles:
-    """Return new, changed and deleted files of a directory compared with a tree, without ignored ones.
+    """Return the new, changed and deleted files of a directory compared with a tree, without ignored ones.
 
-    `pass_over`: embedded repositories and submodules stay as in the base; otherwise they are refused.
+    With `pass_over`, embedded repositories and submodules stay as in the base; otherwise they are refused.
     """
     with open_temporary_index() as index:
         env = {**index, **build_work_tree_environment(directory)}
@@ -269,7 +275,7 @@ def list_changed_files(plain: GitRunner, directory: Path, base_tree: str, *, pas
 
 
 def read_file_content(path: Path) -> tuple[str, bytes] | None:
-    """Return mode and bytes as git stores them; None: a directory has replaced the file."""
+    """Return the mode and bytes as git stores them, or None if a directory has replaced the file."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -292,20 +298,20 @@ def build_unreadable_file_error(path: Path, why: str) -> BranchProblem:
 
 
 def list_files(plain: GitRunner, env: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return tag and path of all tracked files, and again of changed, deleted and new files."""
+    """Return the tag and path of all tracked files, and again of changed, deleted and new files."""
     kinds = ("--cached", "--modified", "--deleted", "--others", "--exclude-standard")
     lines = split_nul_fields(plain.out("ls-files", "-z", "-t", *kinds, env=env).stdout)
     return [(line[0], line[2:]) for line in lines]
 
 
 def is_in_embedded_repository(directory: Path, path: str) -> bool:
-    """Whether the path is a repository inside the directory, or a file of one."""
+    """Return whether the path is a repository inside the directory, or a file of one."""
     parents = (path.rstrip("/"), *map(str, PurePosixPath(path).parents[:-1]))
     return any(os.path.lexists(directory / parent / ".git") for parent in parents)
 
 
 def exists_in_directory(directory: Path, path: str) -> bool:
-    """Whether the path exists in the directory itself, not behind a symlink."""
+    """Return whether the path exists in the directory itself, not behind a symlink."""
     parents = PurePosixPath(path).parents
     return os.path.lexists(directory / path) and not any((directory / parent).is_symlink() for parent in parents[:-1])
 
@@ -315,7 +321,7 @@ def is_leftover(path: str) -> bool:
 
 
 def refuse_embedded(directory: Path, paths: Iterable[str]) -> None:
-    """Refuse a repository inside the directory: it would become a submodule that cannot be fetched."""
+    """Refuse a repository inside the directory, because it would become a submodule that cannot be fetched."""
     parents = {parent for path in paths for parent in PurePosixPath(path).parents} - {PurePosixPath()}
     embedded = {path for path in paths if path.endswith("/")}
     embedded |= {f"{parent}/" for parent in parents if os.path.lexists(directory / parent / ".git")}

@@ -1,7 +1,8 @@
-"""Evidence and gates: what happened between two commits, and whether it passes.
+"""Gather evidence about the changes between two commits and decide whether they pass a gate.
 
-`gather` collects evidence, `gates` judge it, `findings` describes every finding. `codebase` reads trees, `run_cache`
-and `stack_runners` run tests. `commit_check` holds the results of `prd2pr verify`; `screenshots` captures pages.
+`gather` collects evidence, `gates` judges it, and `findings` is the table of all findings. `codebase` reads trees;
+`run_cache` and `stack_runners` run tests. `commit_check` defines the results of `prd2pr verify`, and `screenshots`
+captures pages.
 
 May import `languages`, `sandbox`, `state` and `domain`.
 """

@@ -1,4 +1,4 @@
-"""A code tree (`Codebase`) and the trees before and after a step (`TreePair`), as gathering reads them."""
+"""Trees that evidence is gathered from: one tree (`Codebase`), or the trees before and after a step (`TreePair`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_story_entries(git: Git, tree: str, story: str) -> tuple[TreeEntry, ...]
 
 
 def describe_first_difference(old: bytes, new: bytes) -> str:
-    """Describe the first change in a file: "line 14 `== 90` became `>= 0`, and 2 more"."""
+    """Describe the first change in a file, for example "line 14 `== 90` became `>= 0`, and 2 more"."""
     if b"\0" in old or b"\0" in new:
         return f"{len(old)} bytes became {len(new)}"
     before, after = (data.decode("utf-8", "replace").splitlines() for data in (old, new))
@@ -60,7 +60,7 @@ def _is_edit(edit: tuple[str, int, int, int, int]) -> bool:
 
 
 def _describe_changed_words(old: str, new: str) -> str:
-    """Describe the differing part of a line, in whole words."""
+    """Describe the part of a line that differs, in whole words."""
     a, b = old.split(), new.split()
     start = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     tail = next(
@@ -93,7 +93,7 @@ class Codebase:
         return classify_path(path, self.rules)
 
     def texts(self, wanted: Callable[[str], bool]) -> dict[str, str]:
-        """Return path -> text of the regular files that match; symlinks are not followed."""
+        """Map the path of each matching regular file to its text. Symbolic links are skipped."""
         chosen = [entry for path, entry in self.entries.items() if entry.mode in _REGULAR and wanted(path)]
         blobs = self.git.read_blobs(entry.blob for entry in chosen)
         return {entry.path: blobs[entry.blob].decode("utf-8", "replace") for entry in chosen}
@@ -108,7 +108,7 @@ class Codebase:
 
     @cached_property
     def support_texts(self) -> dict[str, str]:
-        """Path -> text of conftest files and test helper modules."""
+        """The text of each conftest file and test helper module, by path."""
         return {path: text for path, text in self.test_texts.items() if self._is_shared(path, text)}
 
     def _is_shared(self, path: str, text: str) -> bool:
@@ -119,12 +119,15 @@ class Codebase:
 
     @cached_property
     def testpaths(self) -> tuple[str, ...]:
-        """The test directories that the project configures."""
+        """The test directories configured for pytest."""
         return read_testpaths(self._configuration)
 
     @cached_property
     def configured_naming(self) -> TestNaming:
-        """How this tree's own settings name tests; a step is judged by `naming`, from the tree before it."""
+        """The test naming that this tree itself configures.
+
+        A step is judged by `naming`, which is read from the tree before the step.
+        """
         return read_test_naming(read_pytest_settings(self._configuration))
 
     @cached_property
@@ -133,18 +136,18 @@ class Codebase:
 
     @cached_property
     def locked(self) -> dict[str, str]:
-        """Path -> blob of every test file and every file that configures the test run."""
+        """The blob of each test file and each file that configures the test run, by path."""
         return {path: entry.blob for path, entry in self.entries.items() if self.kind(path) in LOCKED_KINDS}
 
     @cached_property
     def modules(self) -> frozenset[str]:
-        """Dotted names of the project's modules and packages, from every directory they may be imported from."""
+        """The dotted names under which the project's modules and packages can be imported."""
         names = {name for path in self.source_texts for name in list_import_names(path, self.source_texts)}
         return frozenset(".".join(name.split(".")[:n]) for name in names for n in range(1, name.count(".") + 2))
 
     @cached_property
     def flat(self) -> bool:
-        """Whether modules are at the root, or there is no source yet: a new module may have any name."""
+        """Whether modules are at the root or there is no source yet, so that a new module may have any name."""
         return not self.source_texts or any("/" not in path for path in self.source_texts)
 
     @cached_property
@@ -160,7 +163,6 @@ class TreePair:
 
     @property
     def naming(self) -> TestNaming:
-        """How the project names its tests."""
         return self.base.naming
 
     @cached_property
@@ -170,7 +172,7 @@ class TreePair:
         return (*(self._classify_module_data(change) for change in made), *self.state_changes)
 
     def _classify_module_data(self, change: Change) -> Change:
-        """Classify a data file at the root as source if a module names it: `countries.csv` next to its reader."""
+        """Classify a data file at the root as source if a module refers to it (`countries.csv` beside its reader)."""
         is_data = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
         if change.kind is not PathKind.OTHER or not is_data:
             return change
@@ -180,7 +182,7 @@ class TreePair:
         return change.model_copy(update={"kind": PathKind.SOURCE}) if named else change
 
     def python_changes(self, *kinds: PathKind) -> list[Change]:
-        """Return the changed Python files of these kinds that exist at head."""
+        """Return the changed Python files of these kinds that still exist at head."""
         return [
             change
             for change in self.changes
@@ -188,7 +190,7 @@ class TreePair:
         ]
 
     def list_locked_files(self, expected: dict[str, str], shown: Callable[[str], bool]) -> tuple[LockedFile, ...]:
-        """Return the files that differ from `expected`, with details, and always those that `shown` selects."""
+        """Return every locked file that differs from `expected`, with details, and every file that `shown` selects."""
         actual = {path: entry.blob for path, entry in self.head.entries.items()}
         listed = [path for path in sorted(expected) if actual.get(path) != expected[path] or shown(path)]
         both = [path for path in listed if path in actual and actual[path] != expected[path]]
@@ -200,8 +202,7 @@ class TreePair:
         )
 
     def find_oracle_blobs(self) -> dict[str, str]:
-        """Return path -> blob before the step of changed data files outside the test directories that tests compare
-        results with."""
+        """Map each changed oracle file outside the test directories to its blob before the step."""
         data = [
             change
             for change in self.changes
@@ -214,7 +215,7 @@ class TreePair:
         return {change.path: change.old_blob for change in data if change.path in found}
 
     def find_moved_tests(self) -> dict[str, str]:
-        """Return old path -> new path of test files that moved with the same content."""
+        """Map the old path of each test file that moved unchanged to its new path."""
         gone = [change for change in self.changes if change.status == "deleted" and change.kind in LOCKED_KINDS]
         new = [change for change in self.changes if change.status == "added" and change.kind in LOCKED_KINDS]
         found: dict[str, str] = {}
@@ -228,7 +229,7 @@ class TreePair:
 
 
 def add_missing_files(code: Codebase, files: Iterable[HiddenExampleFile], *, over: bool = False) -> Codebase:
-    """Return the codebase with these files added where missing; `over`: replace existing files too."""
+    """Return the codebase with the missing files added. With `over`, existing files are replaced too."""
     missing = {file.path: BlobRef(file.blob, "100644") for file in files if over or file.path not in code.entries}
     return Codebase(code.git, code.git.edit_tree(code.tree, missing), code.rules, code.naming) if missing else code
 
@@ -261,7 +262,7 @@ def load_tree_pair(git: Git, rules: PathRules, base: str, head: str, *, with_sta
 
 
 def _apply_test_settings(before: Codebase, after: Codebase) -> PathRules:
-    """Return the path rules with the project's own test directories and names, as before the step."""
+    """Return the path rules with the test directories and names that the project configured before the step."""
     rules, naming = before.rules, before.configured_naming
     if before.testpaths:
         rules = add_testpaths(rules, before.testpaths, {*before.entries, *after.entries}, naming)
@@ -269,6 +270,6 @@ def _apply_test_settings(before: Codebase, after: Codebase) -> PathRules:
 
 
 def _count_common_suffix(old: str, new: str) -> int:
-    """Count the path components that two paths share at the end, to distinguish files with equal content."""
+    """Count the path components that two paths share at the end. This tells apart files with equal content."""
     pairs = zip(reversed(old.split("/")), reversed(new.split("/")), strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(old.count("/"), new.count("/")) + 1)

@@ -1,4 +1,4 @@
-"""The result of `prd2pr verify`: one check per commit, the totals, and a refuted branch."""
+"""The result of `prd2pr verify`: a check for each commit, the totals, and the refutation of a branch."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class UnprovedCommit:
 
 @dataclass(frozen=True)
 class BranchRefutation:
-    """A branch that was verified again and does not prove what its commits claim."""
+    """A branch that does not prove what its commits claim."""
 
     proved: int
     of: int
     commits: tuple[UnprovedCommit, ...]
-    by_records: bool = False  # found without running a test: steps were rewritten
+    by_records: bool = False  # the records alone show that steps were rewritten
 
     @property
     def shas(self) -> frozenset[str]:
@@ -49,17 +49,17 @@ class BranchRefutation:
 
 @dataclass(frozen=True)
 class CommitCheck:
-    """One commit: what it claims, and whether that is true."""
+    """What one commit claims, and whether the claim is true."""
 
     commit: str
     subject: str
-    step: str = ""  # loyalty/loyalty-1/2
+    step: str = ""  # for example loyalty/loyalty-1/2
     phase: str = ""
-    claimed: str = ""  # "accepted" or "draft"; empty if no step is claimed
+    claimed: str = ""  # "accepted" or "draft"; empty if the commit claims no step
     findings: tuple[Finding, ...] = ()
-    proved_with: str = ""  # the step whose gate judged this commit too, or a later merge of the base
-    base_merge: bool = False  # no step: a plain merge of the base after which the suite passes
-    join: bool = False  # no step: it claims to merge a story branch and nothing else
+    proved_with: str = ""  # the step, or later merge of the base, that also judged this commit
+    base_merge: bool = False  # not a step but a plain merge of the base, and the suite passes
+    join: bool = False  # not a step; claims only to merge a story branch
 
     @property
     def draft(self) -> bool:
@@ -79,12 +79,12 @@ class CommitCheck:
 
     @property
     def unproven(self) -> bool:
-        """Whether no gate judged the commit and none is claimed to have."""
+        """Whether the commit claims no proof: it is not a step, or only a sound draft."""
         return not (self.proved_with or self.base_merge or self.join) and (not self.step or (self.draft and self.sound))
 
     @property
     def unjudged(self) -> bool:
-        """Whether the commit is neither proved nor refuted because runs timed out."""
+        """Whether the commit is neither proved nor refuted because test runs timed out."""
         return bool(self.errors) and all(finding.code == OUT_OF_TIME for finding in self.errors)
 
     @property
@@ -94,7 +94,7 @@ class CommitCheck:
         return "UNPROVEN" if self.unproven else "NOT JUDGED" if self.unjudged else "REFUTED"
 
     def with_step(self, step: CommitCheck) -> CommitCheck:
-        """Return the check as proved by a later step whose gate judged this commit too."""
+        """Return this check, proved by a later step whose gate also judged this commit."""
         return replace(self, proved_with=step.step or step.commit[:10], findings=()) if self.unproven else self
 
     def as_json(self) -> dict[str, object]:
@@ -117,7 +117,7 @@ def all_proved(checked: Sequence[CommitCheck]) -> bool:
 
 
 def is_only_out_of_time(checked: Sequence[CommitCheck]) -> bool:
-    """Whether only timeouts keep the branch from being proved: nothing is refuted or unproven."""
+    """Return whether timeouts are the only reason why the branch is not proved."""
     return not all_proved(checked) and all(each.proved or each.unjudged for each in checked)
 
 
@@ -143,7 +143,7 @@ def format_verify_total(checked: Sequence[CommitCheck]) -> str:
 
 
 def count_warnings(checked: Sequence[CommitCheck]) -> list[tuple[str, str, int]]:
-    """Return each warning once: code, text, number of commits."""
+    """Return each distinct warning as its code, its text and the number of commits that have it."""
     found: dict[tuple[str, str], int] = {}
     for each in checked:
         for warning in {(f.code, f.message) for f in each.findings if f.severity == "warning"}:

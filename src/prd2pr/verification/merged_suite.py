@@ -1,4 +1,4 @@
-"""Compare the test run of a merge with the runs of its two sides."""
+"""Compare the test run of a merge with the runs of its parents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.domain.timeouts import has_timeout
 
 
 def find_merge_breakage(sides: Iterable[RunReport], merged: RunReport) -> tuple[str, ...]:
-    """Say why the merge is broken; empty if every test that passed on either side and still exists passes."""
+    """Explain why the merge is broken. Return nothing if every test that passed on a side and still exists passes."""
     sides = tuple(sides)
     passed = {result.id for side in sides for result in side.results if result.outcome == "passed"}
     broken = _find_files_broken_before(sides, {test.partition("::")[0] for test in passed})
@@ -17,7 +17,7 @@ def find_merge_breakage(sides: Iterable[RunReport], merged: RunReport) -> tuple[
     uncollected = tuple(f"{failure.path} cannot be collected" for failure in errors)
     lost = (result for result in merged.results if result.id in passed and result.outcome != "passed")
     nothing = () if merged.results or not passed else ("no test was collected",)
-    # A side whose run timed out: its passing tests are unknown.
+    # The passing tests of a side whose run timed out are unknown.
     unknown = (problem for side in sides for problem in side.problems if has_timeout([problem]))
     return (*unknown, *merged.problems, *uncollected, *(f"{result.id} {result.outcome}" for result in lost), *nothing)
 
@@ -28,13 +28,13 @@ def _find_files_broken_before(sides: tuple[RunReport, ...], passing: set[str]) -
 
 
 def find_vanished_passes(side: RunReport, merged: RunReport) -> tuple[str, ...]:
-    """Return tests that passed on a side and are not in the merge's run."""
+    """Return the tests that passed on a side and are missing from the merge's run."""
     there = _collect_test_ids(merged)
     return tuple(result.id for result in side.results if result.outcome == "passed" and result.id not in there)
 
 
 def find_tests_lost_by_join(left: RunReport, ours: RunReport, theirs: RunReport, merged: RunReport) -> tuple[str, ...]:
-    """Return tests that vanished although neither side removed them. A side cannot remove a test it never had."""
+    """Return the tests that vanished although neither side removed them. A side cannot remove a test it never had."""
     unknown = tuple(problem for problem in left.problems if has_timeout([problem]))
     sides = (
         (find_vanished_passes(ours, merged), _collect_test_ids(left) - _collect_test_ids(theirs)),

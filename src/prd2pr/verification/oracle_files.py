@@ -1,7 +1,7 @@
-"""Oracle files: data that tests compare results with. They are locked like the tests, wherever they are.
+"""Find oracle files: data files that tests compare results with. They are locked like the tests, wherever they are.
 
-A data file is an oracle if a test names it and calls the project in the same function, and no source mentions it.
-A file that the code reads is part of the code; a test that only reads a file is about that file.
+A data file is an oracle if a function of the tests refers to it and also calls the project, and if no source mentions
+it. A file that the code reads is part of the code, and a test that only reads a file is a test of that file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def find_oracle_files(
     project: frozenset[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[str, ...]:
-    """Return those of these data files that tests compare the project's results with."""
+    """Return the data files in `paths` that tests compare the project's results with."""
     wanted = {path: PurePosixPath(path).name for path in paths}
     if not wanted:
         return ()
@@ -54,7 +54,7 @@ def _find_oracle_names(
 
 
 def _list_parts(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield functions, methods, and the statements between them."""
+    """Yield the functions and methods, and the statements between them."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             yield from node.body

@@ -1,7 +1,7 @@
-"""Decide by measures alone whether a model should be asked to refactor. Pure.
+"""Decide from metrics alone whether to ask a model to refactor. Pure.
 
-For short, plain functions, 30 of 30 recorded model answers were "nothing worth changing", which counting shows at
-no cost. A model is asked only if a measure reaches one of the thresholds below.
+For short, plain functions, 30 of 30 recorded model answers were "nothing worth changing", and metrics give that answer
+at no cost. A model is asked only if a metric reaches one of the thresholds below.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REFACTORING_THRESHOLDS: Mapping[str, int] = MappingProxyType(
 
 
 def measure_sources(stack: Stack, texts: Mapping[str, str]) -> dict[str, int]:
-    """Measure these source files (path → text) together; all 0 if the language is not measured."""
+    """Measure these source files, given as path → text, together. All metrics are 0 for an unsupported language."""
     if is_python_stack(stack):
         return measure_files(texts)
     from prd2pr.languages.registry import get_language
@@ -27,15 +27,15 @@ def measure_sources(stack: Stack, texts: Mapping[str, str]) -> dict[str, int]:
 
 
 def is_simple_enough(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Whether nothing that the story added reaches a threshold. False for files without functions: not measured."""
+    """Return whether no metric of the added code reaches a threshold. False if there are no functions to measure."""
     new = measure_growth(before, after)
     return after["functions"] > 0 and all(new[name] < least for name, least in REFACTORING_THRESHOLDS.items())
 
 
 def measure_growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Estimate the measures of what the story added.
+    """Estimate the metrics of the code that the story added.
 
-    The largest function counts fully if it grew; otherwise it was there before, and at most the growth counts.
+    If the largest function grew, it counts fully. Otherwise it existed before, and at most the growth counts.
     """
     grown = {name: after[name] - before[name] for name in MEASURES}
     branches = grown["complexity_sum"] - grown["functions"]

@@ -1,4 +1,4 @@
-"""Cache of test runs: each tree is tested once, and honest reports are reused."""
+"""Cache of test runs, so that each tree is tested only once. Only honest reports are reused."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ class IdentifiedRunner(Protocol):
     def expect(self, hash_seed: int = 0) -> None: ...
 
     def isolates_runs(self) -> bool:
-        """Whether runs at the same time cannot affect each other."""
+        """Return whether concurrent runs cannot affect each other."""
         ...
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
         """Start a run early, or return None if it must wait until it is requested.
 
-        `in_parallel`: while other runs are in progress."""
+        `in_parallel` says that other runs are in progress at the same time.
+        """
         ...
 
     def identity(self) -> str:
@@ -46,14 +47,14 @@ class IdentifiedRunner(Protocol):
 
 
 class CachedRunner:
-    """A `TestRunner` that caches reports: in memory, and in `directory` if given."""
+    """A `TestRunner` that caches reports in memory and, if given, in `directory`."""
 
     def __init__(
         self, inner: IdentifiedRunner, directory: Path | None = None, *, trusted_until: int | None = None
     ) -> None:
         self._inner = inner
         self._cache = Cache(directory, trusted_until=trusted_until)
-        self.found = 0  # reports read from the directory
+        self.found = 0  # number of reports read from the directory
         self.made = 0
         self._kept: dict[str, RunReport] = {}
         self._mutations: dict[str, MutationResult] = {}
@@ -69,7 +70,7 @@ class CachedRunner:
         early_run = None if request.afresh else self._early_runs.pop(key, None)
         report = early_run.report() if early_run else None
         if report is None or not set(request.canary_dirs) <= set(report.canary_dirs):
-            report = self._inner.run(request)  # the early run had no canary where this request needs one
+            report = self._inner.run(request)  # the early run lacks a canary that this request needs
         self.made += 1
         if is_cacheable(report):
             self._kept[key] = report
@@ -131,7 +132,7 @@ class CachedRunner:
         self._inner.expect(hash_seed)
 
     def _key(self, request: RunRequest) -> str:
-        """Return the key of everything a result depends on. Canary directories are in the report itself."""
+        """Return a cache key of everything that a result depends on. The report itself lists its canary directories."""
         parts = [
             request.code_tree,
             sorted(request.restore.items()),
@@ -170,6 +171,6 @@ class CachedRunner:
 
 
 def is_cacheable(report: RunReport) -> bool:
-    """Whether the report is about the tree: a timeout or a dishonest run is not."""
+    """Return whether the report says something about the tree, which a timeout or a dishonest run does not."""
     timed_out = any(result.failure and result.failure.kind == FailureKind.TIMEOUT for result in report.results)
     return report.honest and report.exit_status is not None and not timed_out

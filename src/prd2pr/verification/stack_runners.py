@@ -1,4 +1,4 @@
-"""Runners for a repository with several stacks: each run goes to its stack's runner, and the reports are merged."""
+"""Run the tests of a repository with several stacks: send each run to its stack's runner and merge the reports."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def open_other_runner(
 
 
 def open_dependency_cache(cache: Path) -> Dependencies:
-    """Open the directory of installed dependencies; `PRD2PR_DEPENDENCIES` names one that several clones share."""
+    """Open the directory of installed dependencies. `PRD2PR_DEPENDENCIES` may name one that several clones share."""
     shared = os.environ.get("PRD2PR_DEPENDENCIES")
     return Dependencies(Path(shared) if shared else cache / "dependencies")
 
 
 def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Path:
-    """Run the stack's set-up with the manifests of the base commit and return its interpreter."""
+    """Run the stack's set-up with the manifests of the base commit, and return the stack's interpreter."""
     python = open_dependency_cache(cache).prepare(stack, given) / ".venv" / "bin" / "python"
     if not python.is_file():
         raise SetupProblem(
@@ -50,10 +50,9 @@ def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Pat
 
 
 class MultiStackRunner:
-    """Implements `TestRunner`. Opens a stack's runner at its first request.
+    """A `TestRunner` that opens a stack's runner at the first request for that stack.
 
-    `subtree`: the tree of a directory. A stack below the repository's root is run in its own directory; a request that
-    names the stack relative to that directory contains the directory's tree.
+    A stack below the repository's root runs in its own directory. `subtree` returns the tree of that directory.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class MultiStackRunner:
         return self._opened[inside]
 
     def identity(self) -> str:
-        """Return the key of all runners; a stack whose tools are missing here does not stop the others."""
+        """Return a key of all runners. Stacks whose tools are missing on this machine are left out."""
         return hashlib.sha256(repr([self._identify(stack) for stack in self._stacks]).encode()).hexdigest()
 
     def _identify(self, stack: Stack) -> str:
@@ -88,7 +87,10 @@ class MultiStackRunner:
             runner.expect(hash_seed)
 
     def isolates_runs(self) -> bool:
-        """Whether runs of all stacks cannot affect each other; a stack that cannot run here does not count."""
+        """Return whether concurrent runs of the stacks cannot affect each other.
+
+        Stacks that cannot run here do not count.
+        """
         return all(map(self._is_kept_apart, self._stacks))
 
     def _is_kept_apart(self, stack: Stack) -> bool:
@@ -98,7 +100,7 @@ class MultiStackRunner:
             return True
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
-        """Start nothing early: the stack is only known when the run is requested."""
+        """Start nothing early, because the stack is known only when the run is requested."""
 
     def run(self, request: RunRequest) -> RunReport:
         asked = self._asked(request)
@@ -113,7 +115,7 @@ class MultiStackRunner:
         return whole.model_copy(update={"tools": {**whole.tools, **left_out}}) if left_out else whole
 
     def _report(self, stack: Stack, request: RunRequest, *, everything: bool) -> RunReport | None:
-        """Run a stack; None if everything was requested and this stack cannot run here."""
+        """Run a stack. Return None if all stacks were requested and this one cannot run on this machine."""
         try:
             return self._run_stack(stack, request)
         except SetupProblem:
@@ -151,7 +153,7 @@ class MultiStackRunner:
 
 
 def _localize_request(request: RunRequest, stack: Stack, tree: str) -> RunRequest:
-    """Return the request with paths relative to the stack's root; files outside it are left out."""
+    """Return the request with paths relative to the stack's root, without files outside it."""
     places = (place for place in request.canary_dirs if place == stack.root or stack.contains_path(place))
     return replace(
         request,
@@ -166,7 +168,7 @@ def _localize_request(request: RunRequest, stack: Stack, tree: str) -> RunReques
 
 
 def _merge_reports(request: RunRequest, reports: list[RunReport]) -> RunReport:
-    """Merge reports: as honest and as sandboxed as the weakest of them."""
+    """Merge the reports. The result is only as honest and as sandboxed as the weakest report."""
     worst = min(reports, key=lambda report: len(report.sandbox))
     statuses = [report.exit_status for report in reports]
     return RunReport(

@@ -22,8 +22,8 @@ from prd2pr.state.git import Git
 from prd2pr.verification.codebase import Codebase, TreePair
 from prd2pr.verification.story_context import StoryContext
 
-MAX_BYTES = 1_000_000  # of a manifest; larger ones are ignored
-_REGULAR = frozenset({"100644", "100755"})  # no links, which could lead out of the commit
+MAX_BYTES = 1_000_000  # larger manifests are ignored
+_REGULAR = frozenset({"100644", "100755"})  # without links, which could point outside the commit
 _CODE_KINDS = frozenset({PathKind.TEST, PathKind.SOURCE, PathKind.TEST_CONFIG})
 
 
@@ -46,7 +46,7 @@ def detect_stacks(git: Git, commit: str) -> tuple[Stack, ...]:
 
 
 def _refuse_unset(paths: list[str]) -> None:
-    """Refuse a project whose build tool is known but not its test command, instead of assuming Python."""
+    """Refuse a project whose build tool is known but whose test command is not, instead of assuming Python."""
     for stack in detect_java_builds(paths):
         raise SetupProblem(
             f"this is a {stack.package_manager} project, and the configuration does not say how to run its tests",
@@ -58,7 +58,6 @@ def _refuse_unset(paths: list[str]) -> None:
 
 
 def _refuse_unknown_runner(manifests: list[str]) -> None:
-    """Refuse a project whose `package.json` names no known test runner."""
     if manifests:
         raise SetupProblem(
             "this is a Node project without a test runner that prd2pr knows",
@@ -71,7 +70,7 @@ def _refuse_unknown_runner(manifests: list[str]) -> None:
 def apply_setup_commands(
     git: Git, commit: str, stacks: tuple[Stack, ...], commands: tuple[str, ...]
 ) -> tuple[Stack, ...]:
-    """Apply the configured `setup` commands to the stack at the root, and list the manifests each set-up reads."""
+    """Apply the configured `setup` commands to the stack at the root, and list the manifests that each set-up reads."""
     if commands:
         whose = next((stack for stack in stacks if stack.root == ROOT), stacks[0] if len(stacks) == 1 else None)
         if whose is None:
@@ -92,7 +91,7 @@ def apply_setup_commands(
 
 
 def choose_step_stack(stacks: tuple[Stack, ...], pair: TreePair, story: StoryContext | None) -> Stack:
-    """Choose the stack by the story's tests or, if none are known yet, by the changed files."""
+    """Choose the stack of the story's tests or, if no tests are known yet, of the changed files."""
     if len(stacks) < 2:
         return stacks[0] if stacks else PYTHON
     tests = [test.partition("::")[0] for test in story.red_tests] if story else []
@@ -101,7 +100,7 @@ def choose_step_stack(stacks: tuple[Stack, ...], pair: TreePair, story: StoryCon
 
 
 def choose_planned_stack(stacks: tuple[Stack, ...], story: Story | None, design: Design | None) -> Stack:
-    """Choose the stack by the files planned for the story."""
+    """Choose the stack of the files planned for the story."""
     planned = [*(design.source_paths if design else ()), *(story.source_paths if story else ())]
     return find_stack(planned, stacks, ENDINGS)
 
@@ -109,7 +108,7 @@ def choose_planned_stack(stacks: tuple[Stack, ...], story: Story | None, design:
 def find_named_criteria(
     side: Codebase, stack: Stack, paths: tuple[str, ...], criteria: tuple[str, ...]
 ) -> tuple[Coverage, ...]:
-    """Return the criteria that tests in these files name, with the tests."""
+    """Return the criteria that tests in these files name, with those tests."""
     if is_python_stack(stack):
         return cover_criteria(side.test_texts, paths, criteria, side.naming)
     from prd2pr.languages.criteria_coverage import match_criteria

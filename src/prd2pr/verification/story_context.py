@@ -1,4 +1,4 @@
-"""What gathering needs to know about the step's story and its living docs."""
+"""The story and the living docs of the step for which evidence is gathered."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from prd2pr.domain.records import (
 
 @dataclass(frozen=True)
 class ExpectedDocs:
-    """Living docs that a step changes, as they must be after it."""
+    """The living docs that a step changes, as they must be after it."""
 
-    blobs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by path
-    made_by: str = ""  # another version, whose text this one cannot render
+    blobs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # expected blobs, by path
+    made_by: str = ""  # the other version that wrote them, if this one cannot render its text
 
 
 NO_DOCS = ExpectedDocs()
@@ -30,7 +30,7 @@ NO_DOCS = ExpectedDocs()
 
 @dataclass(frozen=True)
 class StoryContext:
-    """What is known about a story before the judged step."""
+    """The facts about a story that are known before the step is judged."""
 
     story: str
     prd: str = ""
@@ -43,7 +43,7 @@ class StoryContext:
     held_out: HiddenExamples | None = None
     note: str = ""
     pre_implemented: bool = False
-    began: str = ""  # the code tree that the story started from
+    began: str = ""  # code tree from which the story started
 
     @classmethod
     def from_cycle(

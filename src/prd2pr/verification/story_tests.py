@@ -16,10 +16,10 @@ from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
 @dataclass(frozen=True)
 class RedTests:
-    fresh: tuple[str, ...]  # new at head, or with another body than at base
+    fresh: tuple[str, ...]  # new at head, or with a different body than at base
     carried: tuple[
         str, ...
-    ]  # old tests that fail now: their file imports a missing name, or their expected data changed
+    ]  # old tests that fail now because their file imports a missing name or their expected data changed
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -35,10 +35,11 @@ def find_red_tests(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> RedTests:
-    """Find the new, changed and carried tests. `before` and `after`: the changed test modules, path -> text.
+    """Find the new, changed and carried tests. `before` and `after` map the changed test modules to their text.
 
-    Importing a planned name in an existing test file breaks its old tests too. They are carried: they become story
-    tests, so GREEN must make them pass again. So are tests in `leaning` (whose expected data changed) that fail now.
+    If an existing test file imports a planned name, its old tests break too. They are carried: they become story tests,
+    so GREEN must make them pass again. The same applies to tests in `leaning`, whose expected data changed, if they
+    fail now.
     """
     then, now = base.by_id(), head.by_id()
     known = {strip_test_parameters(test) for test in then}
@@ -66,7 +67,7 @@ def find_red_tests(
 
 
 def is_newly_failing(old: TestResult | None, new: TestResult) -> bool:
-    """Whether the test passed before and now fails on an assertion."""
+    """Return whether the test passed before and now fails on an assertion."""
     failure = new.failure
     compared = failure is not None and failure.stage == "call" and failure.kind is FailureKind.ASSERTION
     return old is not None and old.outcome == "passed" and compared
@@ -81,10 +82,13 @@ def exclude_red_effects(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Comparison:
-    """Remove from the comparison what RED may do to old tests. `texts`: the changed test modules before and after."""
+    """Remove the effects from the comparison that RED may have on old tests.
+
+    `texts` are the changed test modules before and after the step.
+    """
     replaced = find_replaced_examples(comparison.vanished, base, head)
     stopped = find_stopped_examples(comparison.vanished, *texts, head, naming)
-    unseen = len(stopped) - len(set(map(strip_test_parameters, stopped)))  # one result stands for all examples
+    unseen = len(stopped) - len(set(map(strip_test_parameters, stopped)))  # head has one result per test
     update = {
         "regressed": tuple(test for test in comparison.regressed if test not in tests.carried),
         "vanished": tuple(test for test in comparison.vanished if test not in replaced | stopped),
@@ -94,7 +98,7 @@ def exclude_red_effects(
 
 
 def find_replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport) -> frozenset[str]:
-    """Return vanished examples that were replaced by failing ones of the same test: a changed requirement."""
+    """Return vanished examples that failing examples of the same test replace, as when a requirement changes."""
     gone: dict[str, list[str]] = {}
     for test in vanished:
         if "[" in test:
@@ -134,7 +138,7 @@ def _list_parametrize_calls(texts: Mapping[str, str], naming: TestNaming) -> Ite
 
 
 def _keeps_examples(old: list[ast.Call], new: list[ast.Call]) -> bool:
-    """Whether each list of examples is unchanged or longer."""
+    """Return whether each list of examples is unchanged or longer."""
     pairs = list(zip(old, new, strict=False))
     return len(old) == len(new) and all(
         len(one.args) == len(other.args) and all(map(is_compatible_extension, one.args, other.args))
@@ -143,7 +147,7 @@ def _keeps_examples(old: list[ast.Call], new: list[ast.Call]) -> bool:
 
 
 def _is_new_case(test: str, known: Container[str]) -> bool:
-    """Whether it is a new case of an existing parametrised test."""
+    """Return whether this is a new case of an existing parametrized test."""
     return "[" in test and strip_test_parameters(test) not in known
 
 
@@ -158,7 +162,7 @@ def _find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], nami
 
 
 def _find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
-    """Return tests of which only the `parametrize` examples changed."""
+    """Return the tests of which only the `parametrize` examples changed."""
     old = {
         test: body for path, text in before.items() for test, body in _dump_bodies(path, text, naming, examples=False)
     }
@@ -169,12 +173,11 @@ def _find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], na
 
 
 def _still_passes(old: TestResult | None, new: TestResult) -> bool:
-    """Whether the example passed before and passes now."""
     return old is not None and old.outcome == new.outcome == "passed"
 
 
 def _dump_bodies(path: str, text: str, naming: TestNaming, *, examples: bool = True) -> Iterable[tuple[str, str]]:
-    """Yield each test's id and its decorators and statements, without the docstring."""
+    """Yield the id of each test with its decorators and statements, without the docstring."""
     module = parse_tests(path, text, naming)
     for test in module.tests if module else ():
         documented = ast.get_docstring(test.node) is not None
@@ -190,9 +193,9 @@ def _dump_bodies(path: str, text: str, naming: TestNaming, *, examples: bool = T
 
 @dataclass(frozen=True)
 class UnprovedTests:
-    """For GREEN: the tests that do not pass at base."""
+    """The tests that do not pass at GREEN's base."""
 
-    claimed: tuple[str, ...]  # tests that the base commit added, changed or broke
+    claimed: tuple[str, ...]  # the base commit added, changed or broke these tests
     doubtful: tuple[str, ...]  # only a run of the previous commit can show whether they failed before
 
 
@@ -206,8 +209,8 @@ def find_unproved_tests(
 ) -> UnprovedTests:
     """Find failing tests that the base commit may have made red.
 
-    `before` and `after`: the test modules that the base commit changed. `more`: shared helpers or data changed too.
-    If none of the changed tests fails, all failing tests are claimed.
+    `before` and `after` are the test modules that the base commit changed; `more` says that shared helpers or data
+    changed too. If none of the changed tests fails, all failing tests are claimed.
     """
     failing = [result for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
     old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
@@ -241,7 +244,7 @@ def find_reclaimed_tests(
     fresh: Iterable[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[Fact, ...]:
-    """Report new tests that are copies of a test that failed before: it was only renamed or moved."""
+    """Report new tests that copy a test that failed before, because it was only renamed or moved."""
     failing = {strip_test_parameters(result.id) for result in base.results if result.outcome in {"failed", "error"}}
     old = {
         body: test
@@ -259,7 +262,7 @@ def find_reclaimed_tests(
 
 
 def find_boundary_examples(base: RunReport, head: RunReport, fresh: Iterable[str]) -> tuple[Fact, ...]:
-    """Report new examples of an old test that pass while others fail: they mark the boundary of the change."""
+    """Report new examples of an old test that pass while others fail. They mark the boundary of the change."""
     old = {
         strip_test_parameters(result.id) for result in base.results if result.outcome == "passed" and "[" in result.id
     }

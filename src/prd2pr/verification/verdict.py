@@ -1,4 +1,4 @@
-"""The gates: each weighs the findings of its phase by the policy and returns a verdict."""
+"""The gates: each applies the policy to the findings of its phase and returns a verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GATES: dict[Phase, Callable[[Evidence, GatePolicy], Verdict]] = {
 
 
 def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy) -> Verdict:
-    """Weigh the findings by the policy. What is unswitchable stays an error, whatever the policy says."""
+    """Build a verdict from the findings. The policy cannot lower the severity of unswitchable findings."""
     weighed: dict[Finding, None] = {}
     for each in findings:
         severity = FINDINGS[each.code].severity

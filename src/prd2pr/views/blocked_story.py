@@ -1,4 +1,4 @@
-"""The view of a blocked project: the evidence, and up to three commands that unblock it."""
+"""The view of a blocked project: the evidence and up to three commands that unblock it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN_COMMIT_HINT = "Your own commits on the branch are checked by the same gate."
 @dataclass(frozen=True)
 class UnblockOption:
     command: str
-    effect: str  # for people
+    effect: str
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class AttemptSummary:
 
 @dataclass(frozen=True)
 class BlockedView:
-    story: str  # empty: blocked by CI
+    story: str  # empty if CI blocks the project
     title: str
     reason: str
-    tried: tuple[AttemptSummary, ...]  # the last refused attempts
-    attempts: int  # in all, at the current phase
-    tests: tuple[str, ...]  # that failed in the last attempt
+    tried: tuple[AttemptSummary, ...]  # the most recent refused attempts
+    attempts: int  # total number of attempts at the current phase
+    tests: tuple[str, ...]  # tests that failed in the last attempt
     cost: str
     ways: tuple[UnblockOption, ...]
     also: str = ""
 
 
 def build_blocked_view(view: ActionContext, branch: str = "") -> BlockedView | None:
-    """Build the view; None if nothing is blocked."""
+    """Build the view, or return None if nothing is blocked."""
     status, stories = view.records.status, view.records.backlog.stories
     story = next((each for each in stories if each.status not in SETTLED and is_story_blocked(view, each)), None)
     if status.state is not ProjectState.BLOCKED and (story is None or not view.is_local):
-        return None  # the sprint was paused meanwhile: resuming it comes next
+        return None  # the sprint was paused in the meantime and must be resumed first
     if story is None:
         return BlockedView("", "", clip_reason(status.blocked_reason), (), 0, (), "", list_ci_options(view), "")
     cycle = view.records.cycle(story.id) or Cycle(story=story.id)
@@ -72,13 +72,13 @@ def build_blocked_view(view: ActionContext, branch: str = "") -> BlockedView | N
 
 
 def is_story_blocked(view: ActionContext, story: Story) -> bool:
-    """Whether the story is out of attempts; a story that a person aborted is not."""
+    """Whether the story has no attempts left. Stories that a person aborted are not blocked."""
     cycle = view.records.cycle(story.id)
     return cycle is not None and bool(cycle.blocked)
 
 
 def list_current_attempts(story: Story, cycle: Cycle) -> tuple[RefusedAttempt, ...]:
-    """List refused attempts at the current phase, or at integration if a refused refactoring was dropped."""
+    """List the refused attempts at the current phase, or at integration if a refused refactoring was dropped."""
     next_phase = find_next_phase(story, cycle.model_copy(update={"paused": False}))
     phases = {next_phase, Phase.INTEGRATED} if next_phase is Phase.REFACTOR else {next_phase}
     return tuple(each for each in cycle.refused if each.phase in phases)
@@ -90,7 +90,7 @@ def summarize_attempt(refused: RefusedAttempt) -> AttemptSummary:
 
 
 def format_cycle_cost(cycle: Cycle) -> str:
-    """Format tokens, money and time: `12k tokens, $0.40, 3 min`."""
+    """Format tokens, dollars and time as `12k tokens, $0.40, 3 min`."""
     spend = sum((step.spend for step in cycle.steps), Spend())
     seconds = sum(step.seconds for step in cycle.steps)
     return ", ".join(

@@ -1,4 +1,4 @@
-"""Burndown of a sprint from the records: open stories over time, as a chart and as one line."""
+"""Burndown of a sprint: open stories over time, as a chart and as one line of text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from prd2pr.domain.wording import count, format_time
 from prd2pr.views.models import BurndownPoint
 
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9 :-]")
-MAX_POINTS = 20  # a chart with more cannot be read
+MAX_POINTS = 20  # a chart with more points is unreadable
 
 
 def compute_burndown(
     sprint: Sprint, stories: Iterable[Story], cycle_of: Callable[[str], Cycle | None]
 ) -> tuple[BurndownPoint, ...]:
-    """Return the open stories over time since the start; empty for a sprint that is not started."""
+    """Return the number of open stories over time, or an empty tuple if the sprint has not started."""
     if sprint.started_at is None:
         return ()
     settled = sorted(
@@ -27,12 +27,16 @@ def compute_burndown(
     left = len(sprint.stories)
     points = {sprint.started_at: BurndownPoint(sprint.started_at, left)}
     for number, at in enumerate(settled, start=1):
-        points[at] = BurndownPoint(at, left - number)  # of several at the same time, the last counts
+        # if several stories finish at the same time, the last count is used
+        points[at] = BurndownPoint(at, left - number)
     return tuple(points.values())
 
 
 def find_settled_time(story: Story, cycle: Cycle | None) -> str | None:
-    """Return when the story was integrated or skipped; None if it is open, empty if the time is not recorded."""
+    """Return when the story was integrated or skipped.
+
+    Returns None if the story is open, and an empty string if the time is not recorded.
+    """
     if story.status not in ("done", "skipped"):
         return None
     steps = cycle.steps if cycle else ()
@@ -50,7 +54,7 @@ def format_burndown(points: tuple[BurndownPoint, ...]) -> str:
 
 
 def render_burndown_chart(sprint: Sprint, points: tuple[BurndownPoint, ...]) -> str:
-    """Render a Mermaid chart. It is not escaped, so it must not contain untrusted text."""
+    """Render a Mermaid chart. Its text is not escaped, so it must not contain untrusted text."""
     if len(points) < 2:
         return ""
     shown = thin_points(points)
@@ -66,7 +70,7 @@ def render_burndown_chart(sprint: Sprint, points: tuple[BurndownPoint, ...]) -> 
 
 
 def thin_points(points: tuple[BurndownPoint, ...]) -> tuple[BurndownPoint, ...]:
-    """Keep the first and the last point and as many between them as a chart can show."""
+    """Keep the first and the last point, and as many in between as fit on a chart."""
     if len(points) <= MAX_POINTS:
         return points
     stride = (len(points) - 1) / (MAX_POINTS - 1)

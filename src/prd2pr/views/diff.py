@@ -1,4 +1,4 @@
-"""Parse a unified patch into files and lines for highlighting; files under `.orch-state/` are left out."""
+"""Parse a unified patch into files and lines for highlighting. Files under `.orch-state/` are left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prd2pr.domain.wording import escape_invisible
 from prd2pr.views.models import DiffLine, FileDiff, LineKind
 
 STATE_PREFIX = ".orch-state/"
-MAX_LINES = 600  # of one file; `git show` has the rest
+MAX_LINES = 600  # per file; `git show` shows the rest
 MAX_LINE_LENGTH = 400
 
 
@@ -18,7 +18,10 @@ def parse_patch(patch: str) -> tuple[FileDiff, ...]:
 
 
 def _split_by_file(patch: str) -> Iterator[list[str]]:
-    """Yield the lines of each file. Only `\\n` ends a line of a patch; source may contain other separators."""
+    """Yield the lines of each file.
+
+    Only `\\n` ends a line of a patch; source code may contain other line separators.
+    """
     current: list[str] = []
     for line in patch.split("\n"):
         if line.startswith("diff --git "):
@@ -57,7 +60,7 @@ def _parse_line(line: str) -> DiffLine:
 
 
 def _find_path(header: list[str]) -> str:
-    """Return the name after the change, else before it (a deletion), else from the `diff --git` line."""
+    """Return the path after the change, the path before it for a deletion, or the one in the `diff --git` line."""
     for mark in ("+++ ", "--- "):
         for line in header:
             name = line.removeprefix(mark).removesuffix("\t").strip('"')

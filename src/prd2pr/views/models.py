@@ -1,9 +1,10 @@
-"""The view model of PRD, story, step and run. Pull request, comments, dashboard, static site and API render it, and the
-client parses it.
+"""The view model of PRD, story, step and run.
 
-Untrusted text is one clean line (`clean_line`) or spelt out (`escape_invisible`); templates escape it.
-Times are UTC, ISO 8601 with a `Z`; an empty one is unknown. Every value survives a round trip through
-JSON, because the API answers with it and projections store it. The client imports this module, so it needs nothing but
+The pull request, comments, dashboard, static site and API render it, and the client parses it.
+
+Untrusted text is either reduced to one line (`clean_line`) or has its invisible characters spelled out
+(`escape_invisible`); templates escape it. Times are ISO 8601 in UTC with a `Z`, or empty if unknown. The API and the
+projections use JSON, so every value must survive a round trip. The client imports this module, so it may depend only on
 pydantic and the records.
 """
 
@@ -23,7 +24,7 @@ from prd2pr.domain.records import Phase, RoleSpend, Spend
 from prd2pr.domain.role_record import RoleRemark
 
 Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
-SETTLED_TONES: tuple[Tone, ...] = ("proven", "unproven")  # of a branch on which nothing is left to do
+SETTLED_TONES: tuple[Tone, ...] = ("proven", "unproven")  # of a branch without remaining work
 
 MAX_TITLE = 160  # of a PRD
 BOARD_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
@@ -31,30 +32,30 @@ NOT_MEASURED = "not measured"
 
 
 class View(BaseModel):
-    """Unknown keys are ignored, so that an older client works with a newer server."""
+    """Base class of the view models. Unknown keys are ignored, so that an older client works with a newer server."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 def make_html_anchor(*parts: object) -> str:
-    """Return an HTML id; names with special characters get a digest, so that ids stay unique."""
+    """Return an HTML id. Names with special characters get a digest, so that ids stay unique."""
     name = "-".join(str(part) for part in parts)
     tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 class Column(StrEnum):
-    """The column of a card. Skipped and aborted stories are COMPLETE too: nothing is left to do."""
+    """Board column of a story. Skipped and aborted stories are COMPLETE too, because nothing is left to do."""
 
     PENDING = "PENDING"
     IN_PROGRESS = "IN PROGRESS"
-    PASSING = "PASSING"  # GREEN is proved, not integrated yet
+    PASSING = "PASSING"  # GREEN is proved, but the story is not integrated yet
     COMPLETE = "COMPLETE"
     BLOCKED = "BLOCKED"
 
 
 def make_task_key(repo: str, story: str) -> str:
-    """Return `owner/repo:story-id`, unique over all repositories."""
+    """Return the key `owner/repo:story-id`, which is unique across repositories."""
     return f"{repo}:{story}"
 
 
@@ -70,7 +71,7 @@ class ColumnCount:
 
 
 def sum_column_counts(counts: Iterable[ColumnCount]) -> tuple[ColumnCount, ...]:
-    """Sum up counts by column, in the order of the columns, including empty ones."""
+    """Sum up counts by column, in column order and including empty columns."""
     found = dict.fromkeys(Column, 0)
     for each in counts:
         found[each.column] += each.stories
@@ -82,7 +83,7 @@ class Figure:
     value: str
     label: str
     strong: bool = False
-    joint: str = " "  # between value and label in running text
+    joint: str = " "  # separator between value and label in running text
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class FindingView:
 
 
 class StepProof(View):
-    """One passed phase."""
+    """A passed phase of a story."""
 
     n: int
     phase: str
@@ -117,7 +118,7 @@ class StepProof(View):
     cost: str
     note: str
     findings: tuple[FindingView, ...] = ()
-    faults: str = Field(default="", description="How many mutants were killed, as a sentence.")
+    faults: str = Field(default="", description="Number of mutants killed, as a sentence.")
 
 
 @dataclass(frozen=True)
@@ -127,12 +128,12 @@ class TestView:
     before: str
     after: str
     tone: Tone
-    failure: str = ""  # kind and message
+    failure: str = ""  # type and message of the error
 
 
 @dataclass(frozen=True)
 class TestRunView:
-    label: str  # before, after, repeated
+    label: str  # `before`, `after` or `repeated`
     collected: int
     passed: int
     failed: int
@@ -151,11 +152,11 @@ FaultLabel = Literal["noticed", "not noticed", "not judged"]
 class FaultView:
     """A mutant, and whether the story's tests detected it."""
 
-    change: str  # `cents // 100` → `cents * 100`
+    change: str  # for example `cents // 100` → `cents * 100`
     place: str
     outcome: FaultLabel
-    by: str = ""  # the test that detected it
-    why: str = ""  # why it could not be judged
+    by: str = ""  # test that detected it
+    why: str = ""  # why the mutant could not be judged
 
 
 LineKind = Literal["added", "removed", "hunk", "context", "note"]
@@ -177,13 +178,13 @@ class FileDiff:
 
 
 class StepView(StepProof):
-    """One step with all its evidence, for pages."""
+    """A step with all its evidence, for story pages."""
 
     anchor: str
     tone: Tone
     runs: tuple[TestRunView, ...]
     tests: tuple[TestView, ...]
-    facts: tuple[str, ...]  # sentences: locked files, comparison with the base, improvement
+    facts: tuple[str, ...]  # sentences about locked files, the comparison with the base, and improvements
     mutants: tuple[FaultView, ...]
     diff: tuple[FileDiff, ...]
 
@@ -201,26 +202,26 @@ class Cell:
 
 
 class StoryCard(View):
-    """One story of one repository."""
+    """A story of a repository, as shown on the board."""
 
     repo: str
     prd: str
-    id: str = Field(description="The story's id, unique within its repository.")
+    id: str = Field(description="ID of the story, unique within its repository.")
     title: str
     kind: str
     column: Column
-    outcome: str = Field(description="Its state in a word or two, as on the pull request.")
+    outcome: str = Field(description="State in a word or two, as on the pull request.")
     tone: Tone = "quiet"
-    phase: str = Field(description="The phase that is due, or was passed last; empty: not started.")
-    attempts: int = Field(description="Of roles, over all phases.")
+    phase: str = Field(description="Next phase, or last phase if the story is finished; empty if not started.")
+    attempts: int = Field(description="Attempts by roles, over all phases.")
     refused: int = Field(description="Attempts that a gate refused.")
     spend: Spend
     seconds: float = Field(description="Runner time.")
-    since: str = Field(description="The time of its last step; if not started, of the plan.")
-    cells: tuple[Cell, ...] = Field(default=(), description="Its phases, from design to integrated.")
-    tests: str = Field(description="As a sentence: 9 of 9 pass.")
-    bite: str = Field(description="How many mutants its tests killed, as a sentence.")
-    reason: str = Field(default="", description="Why it is blocked.")
+    since: str = Field(description="Time of the last step, or of the plan if the story has not started.")
+    cells: tuple[Cell, ...] = Field(default=(), description="Phases from design to integrated.")
+    tests: str = Field(description="Test results as a sentence, for example: 9 of 9 pass.")
+    bite: str = Field(description="Number of mutants killed, as a sentence.")
+    reason: str = Field(default="", description="Reason why the story is blocked.")
     depends_on: tuple[str, ...] = ()
 
     @computed_field(description="owner/repo:story, unique across repositories.")  # type: ignore[prop-decorator]
@@ -230,7 +231,7 @@ class StoryCard(View):
 
     @property
     def anchor(self) -> str:
-        """Return the HTML id of its evidence."""
+        """Return the HTML id of the story's evidence."""
         return make_html_anchor("story", self.id)
 
 
@@ -242,13 +243,13 @@ class TracedTest:
 
 
 class TraceRow(View):
-    """A criterion of a story with its proof."""
+    """A criterion of a story, with the tests that prove it."""
 
     id: str
     text: str
     requirements: tuple[str, ...]
     tests: tuple[TracedTest, ...]
-    commit: str = Field(description="Empty: there is none yet.")
+    commit: str = Field(description="Empty if there is none yet.")
     verdict: str
     story: str = ""
     anchor: str = ""
@@ -262,13 +263,13 @@ class RefusalView(View):
     attempt: int
     codes: tuple[str, ...]
     summary: str
-    crossed: bool = Field(description="A later attempt passed.")
+    crossed: bool = Field(description="Whether a later attempt passed.")
     story: str = ""
     anchor: str = ""
 
 
 class StoryProof(StoryCard):
-    """A story with all its proofs."""
+    """A story with its criteria and proofs."""
 
     prd_title: str
     prd_path: str
@@ -291,7 +292,7 @@ class RequirementRow:
 
 @dataclass(frozen=True)
 class RefusedWriteView:
-    """A write of a role that the policy refused."""
+    """A write by a role that the policy refused."""
 
     story: str
     phase: str
@@ -302,25 +303,25 @@ class RefusedWriteView:
 
 @dataclass(frozen=True)
 class PageView:
-    """A screenshot of a page after the story; without data only its name is shown."""
+    """A screenshot of a page after the story. Without data, only its name is shown."""
 
     path: str
     file: str
     digest: str
-    data: str = ""  # base64 of a PNG
+    data: str = ""  # PNG, encoded as base64
 
 
 class StoryView(StoryProof):
-    """The story page: criterion, test, red run, green run, faults, diff, findings."""
+    """The story page: criteria, tests, red run, green run, mutants, diff and findings."""
 
-    requirements: tuple[RequirementRow, ...]  # that it serves
+    requirements: tuple[RequirementRow, ...]  # requirements that the story covers
     decisions: tuple[str, ...]
-    symbols: tuple[str, ...]  # that the design planned: shop.points.earn(cart: Cart) -> int
+    symbols: tuple[str, ...]  # planned by the design, for example `shop.points.earn(cart: Cart) -> int`
     steps: tuple[StepView, ...]
     refused_writes: tuple[RefusedWriteView, ...]
-    remarks: tuple[RoleRemark, ...]  # of roles; they block nothing
+    remarks: tuple[RoleRemark, ...]  # remarks by roles; they do not block the story
     pages: tuple[PageView, ...] = ()
-    unread: bool = False  # its diffs are in git and were not read
+    unread: bool = False  # its diffs were not read; they are in git
 
 
 # --- PRDs and repositories --------------------------------------------------------------------------------------------
@@ -331,17 +332,17 @@ class PrdSummary(View):
     title: str
     path: str
     branch: str
-    head: str = Field(description="The commit that this was read from.")
-    state: str = Field(description="Of the project machine: SPRINT_ACTIVE.")
-    outcome: str = Field(description="Its state in a word or two, as on the pull request.")
+    head: str = Field(description="Commit from which this was read.")
+    state: str = Field(description="State of the project, for example SPRINT_ACTIVE.")
+    outcome: str = Field(description="State in a word or two, as on the pull request.")
     tone: Tone = "working"
-    next: str = Field(description="The next action, as a sentence.")
-    command: str = Field(default="", description="The command that does the next action.")
+    next: str = Field(description="Next action, as a sentence.")
+    command: str = Field(default="", description="Command for the next action.")
     stories: int
     proven: int
     counts: tuple[ColumnCount, ...] = Field(description="Stories by column, including empty columns.")
     spend: Spend
-    replayed: bool = Field(default=False, description="The model's answers came from a recording.")
+    replayed: bool = Field(default=False, description="Whether the model's answers came from a recording.")
     updated_at: str
 
 
@@ -352,7 +353,7 @@ class BurndownPoint:
 
 
 class PrdView(PrdSummary):
-    """One PRD on its branch."""
+    """A PRD on its branch."""
 
     repo: str
     base: str
@@ -362,18 +363,18 @@ class PrdView(PrdSummary):
     requirements: tuple[RequirementRow, ...]
     questions: tuple[str, ...]
     assumptions: tuple[str, ...]
-    alarms: tuple[str, ...]  # of the moderator
-    burn_down: tuple[BurndownPoint, ...]  # of the present sprint
-    burned: str  # the same in a line
+    alarms: tuple[str, ...]  # alarms raised by the moderator
+    burn_down: tuple[BurndownPoint, ...]  # burndown chart of the current sprint
+    burned: str  # the burndown as one line of text
 
 
 class ProjectView(View):
-    """A repository with all its PRDs, of this server or of one of its sources."""
+    """A repository with all its PRDs, from this server or from one of its sources."""
 
     repo: str
-    server: str = Field(default="", description="The other server it comes from; empty: this one.")
-    stale: bool = Field(default=False, description="That server does not answer: this is its last answer.")
-    age_seconds: float = Field(default=0, description="The age of that answer.")
+    server: str = Field(default="", description="Name of the other server that it comes from; empty for this server.")
+    stale: bool = Field(default=False, description="Whether that server is unreachable and this is its last answer.")
+    age_seconds: float = Field(default=0, description="Age of that answer in seconds.")
     problems: tuple[str, ...] = Field(default=(), description="Branches whose state cannot be read, with the reason.")
     prds: tuple[PrdSummary, ...] = ()
 
@@ -411,7 +412,7 @@ class CircuitView(View):
 
     repo: str
     prd: str
-    name: str = Field(description="green, push, anthropic:claude-sonnet-5-5, system …")
+    name: str = Field(description="For example green, push, anthropic:claude-sonnet-5-5 or system.")
     level: CircuitLevel
     state: CircuitState
     failures: int = 0
@@ -419,8 +420,8 @@ class CircuitView(View):
     last: str = ""
     why: str = ""
     opened_at: str = ""
-    by_hand: bool = Field(default=False, description="It trips repeatedly: only a person can reset it.")
-    told: str = Field(default="", description="A sentence; empty if it is closed.")
+    by_hand: bool = Field(default=False, description="Whether only a person can reset it, because it trips repeatedly.")
+    told: str = Field(default="", description="Reason as a sentence; empty if the breaker is closed.")
 
     @computed_field(description="owner/repo:prd:name; only the name may contain colons.")  # type: ignore[prop-decorator]
     @property
@@ -429,7 +430,7 @@ class CircuitView(View):
 
 
 class WorkerView(View):
-    """A worker. Branches show which models worked; a server also knows its own active workers."""
+    """A worker. Branches record the models that worked; a server also knows its own active workers."""
 
     name: str
     kind: Literal["model", "recording", "pool", "actions", "plugin"]
@@ -444,7 +445,7 @@ class WorkerView(View):
 
 
 class RunView(View):
-    """One invocation."""
+    """One run of prd2pr."""
 
     repo: str
     prd: str
@@ -453,9 +454,9 @@ class RunView(View):
     ended_at: str
     seconds: float
     model: str
-    replayed: bool = Field(description="The model's answers came from a recording.")
+    replayed: bool = Field(description="Whether the model's answers came from a recording.")
     outcome: str
-    steps: tuple[str, ...] = Field(description="loyalty-2/3: the third step of the story.")
+    steps: tuple[str, ...] = Field(description="Steps made by the run: loyalty-2/3 is the third step of loyalty-2.")
     spend: Spend
     roles: tuple[RoleSpend, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Results of mutation testing, flakiness checks and call replay as text for people."""
+"""Describe the results of mutation testing, flakiness checks and call replay for people."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CIRCUMSTANCES: dict[VariationName, str] = {
 
 
 def format_flakiness_summary(mutation: MutationResult) -> str:
-    """Summarize test runs under varied circumstances; empty if there were none."""
+    """Summarize the test runs under varied conditions, or return an empty string if there were none."""
     passed = [CIRCUMSTANCES[way.name] for way in mutation.ways if way.outcome == "passed"]
     failed = [CIRCUMSTANCES[way.name] for way in mutation.ways if way.outcome == "failed"]
     unjudged = [f"{CIRCUMSTANCES[way.name]} ({way.why})" for way in mutation.ways if way.outcome == "not_judged"]
@@ -53,7 +53,7 @@ def format_flakiness_summary(mutation: MutationResult) -> str:
 
 
 def format_replay_summary(mutation: MutationResult) -> str:
-    """Summarize the replay of recorded calls outside of a test run; empty if there was none."""
+    """Summarize the replay of recorded calls outside of a test run, or return an empty string if there was none."""
     replay = mutation.replay
     if replay is None or not (replay.same or replay.not_judged or replay.differing):
         return ""

@@ -1,4 +1,4 @@
-"""The view of a plan that a person approves, and of the difference to a changed plan."""
+"""The view of a plan that needs approval, and of the differences from a changed plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prd2pr.views.pull_request.models import NO_LIMITS, SpendLimits
 
 @dataclass(frozen=True)
 class PlanView:
-    """A plan for approval. `command` approves it; empty: no approval needed."""
+    """A plan for approval. `command` approves it and is empty if no approval is needed."""
 
     title: str
     path: str
@@ -22,9 +22,9 @@ class PlanView:
     assumptions: tuple[str, ...] = ()
     estimate: Estimate | None = None
     limits: SpendLimits = NO_LIMITS
-    head: str = ""  # the commit that an approval is for
+    head: str = ""  # commit that an approval applies to
     command: str = "/approve"
-    single: str = ""  # a story that can be approved alone
+    single: str = ""  # a story that can be approved on its own
 
     @property
     def criteria(self) -> int:
@@ -33,7 +33,7 @@ class PlanView:
 
 @dataclass(frozen=True)
 class PlanDiff:
-    """Changes of the plan after a change of the PRD."""
+    """Differences between two plans after a change of the PRD."""
 
     kept: tuple[Story, ...] = ()
     new: tuple[Story, ...] = ()
@@ -43,12 +43,12 @@ class PlanDiff:
 
     @property
     def in_all(self) -> int:
-        """Return the number of stories before the change."""
+        """Number of stories before the change."""
         return len(self.kept) + len(self.changed) + len(self.dropped)
 
 
 def format_plan_diff(diff: PlanDiff, shown: int = 60) -> str:
-    """Format as a diff: `+` new, `-` dropped, `!` changed, and a count of unchanged stories."""
+    """Format as a diff with `+` for new, `-` for dropped and `!` for changed stories, and a count of unchanged ones."""
     signs = (("-", diff.dropped), ("!", diff.changed), ("+", diff.new))
     lines = [
         f"{sign} {clean_line(story.id)}  {clip(clean_line(story.title), 100)}"
@@ -106,7 +106,7 @@ def build_plan_view(
 
 
 def list_wanted_stories(backlog: Backlog) -> tuple[Story, ...]:
-    """List the stories that are neither skipped nor waiting to be dropped."""
+    """List the stories that are neither skipped nor about to be dropped."""
     return tuple(s for s in backlog.stories if s.status != "skipped" and s.id not in backlog.dropping)
 
 

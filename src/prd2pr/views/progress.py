@@ -1,4 +1,7 @@
-"""Render progress.md of the state directory. Verify compares it byte by byte on old branches: do not reword it."""
+"""Render `progress.md` in the state directory.
+
+Do not change the wording: `verify` compares the file byte by byte on existing branches.
+"""
 
 from __future__ import annotations
 

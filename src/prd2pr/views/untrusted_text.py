@@ -1,4 +1,4 @@
-"""Escape untrusted text in our Markdown, so that it is shown but has no effect.
+"""Escape untrusted text in our Markdown, so that it is displayed but has no effect.
 
 A PRD, a model or a test can write mentions, issue references, links, images, HTML, table cells and markers that look
 like ours. GitHub would notify people, close issues and load images, and a later run could mistake the text for its own
@@ -16,8 +16,8 @@ from prd2pr.domain.wording import clean_line, escape_invisible, split_code_spans
 
 BODY_LIMIT = 65_000  # GitHub accepts 65,536 characters
 
-# Backslashes are enough for Markdown. Mentions, references and bare links are detected in the rendered text, so they
-# get an invisible space inside, written as an entity so that it is visible in the source.
+# Backslashes are enough for Markdown. GitHub detects mentions, references and bare links in the rendered text, so they
+# get an invisible space inside, written as an entity to make it visible in the source.
 INVISIBLE_BREAK = "&#8203;"
 ACTIVE_TEXT = re.compile(
     r"""(?P<scheme>:)(?=//)   # https://
@@ -31,8 +31,8 @@ ACTIVE_TEXT = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-MAX_WORD = 100  # longer ones stretch a table beyond the page
-# A slash at the start of a line is a command to us or to another bot.
+MAX_WORD = 100  # longer words would stretch a table beyond the page
+# Another bot, or prd2pr itself, would read a slash at the start of a line as a command.
 BLOCK_START = re.compile(r"^(?:[-+=/]|\d+(?=[.)](?:\s|$)))")
 COMMAND_LINE = re.compile(r"^(?=\s*/)", re.MULTILINE)
 
@@ -46,7 +46,7 @@ def _disarm(found: re.Match[str]) -> str:
 
 
 def escape_line(text: str) -> str:
-    """Escape any text as one line of Markdown that shows exactly that text; very long words may be broken."""
+    """Escape text as one line of Markdown that shows exactly this text. Very long words may be broken."""
     disarmed = INVISIBLE_BREAK.join(ACTIVE_TEXT.sub(_disarm, piece) for piece in _split_long_words(clean_line(text)))
     return BLOCK_START.sub(lambda start: f"\\{start[0]}" if not start[0].isdigit() else f"{start[0]}\\", disarmed)
 
@@ -56,7 +56,7 @@ def _split_long_words(text: str) -> list[str]:
 
 
 def format_code_span(text: str) -> str:
-    """Format a code span that is safe in a table cell; text that could end the span is written as HTML."""
+    """Format a code span that is safe in a table cell. Text that could end the span is written as HTML."""
     shown = escape_invisible(text).strip()
     if not shown:
         return ""
@@ -66,7 +66,7 @@ def format_code_span(text: str) -> str:
 
 
 def format_code_block(text: str, language: str = "") -> str:
-    """Format program output as a `<pre>` block; a Markdown fence would expose our own markers inside the text."""
+    """Format program output as a `<pre>` block. A Markdown fence would leave fake markers intact."""
     lines = "\n".join(escape_invisible(line).rstrip() for line in text.splitlines()).strip("\n")
     attribute = f' lang="{language}"' if language else ""
     return f"<pre{attribute}>{COMMAND_LINE.sub(INVISIBLE_BREAK, escape(lines, quote=False))}</pre>"
@@ -77,33 +77,35 @@ def escape_prose(text: str) -> str:
     parts = split_code_spans(clean_line(text))
     escaped = ""
     for before, part in zip((None, *parts), parts, strict=False):
-        # Two backticks with nothing in between vanish: the words around them must not be joined.
+        # An empty pair of backticks disappears: keep the words around it apart.
         apart = INVISIBLE_BREAK if before is not None and not before.code and not part.code else ""
         escaped += format_code_span(part.text) if part.code else f"{apart}{_escape_with_spaces(part.text)}"
     return escaped
 
 
 def escape_paragraphs(text: str) -> str:
-    """Escape several paragraphs of prose."""
     return "\n\n".join(escape_prose(part) for part in text.split("\n\n") if part.strip())
 
 
 def _escape_with_spaces(text: str) -> str:
-    """`escape_line`, with the spaces between words and code."""
+    """Escape text like `escape_line`, but keep the spaces at both ends."""
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return f"{before}{escape_line(text)}{after}"
 
 
 class BodyTooLong(ValueError):
-    """Even the shortest form exceeds the limit."""
+    """Raised if even the shortest version exceeds the limit."""
 
 
 Render = Callable[[Sequence[str], int], str]
 
 
 def fit_to_limit(render: Render, order: Sequence[str], rows: int, limit: int = BODY_LIMIT) -> str:
-    """Call `render(left_out, board_rows)` with as few sections of `order` left out as possible, then fewer rows."""
+    """Render with as few sections left out as possible, then with fewer rows, until the text fits `limit`.
+
+    `render(left_out, board_rows)` is called with the first sections of `order` to leave out.
+    """
     for number in range(len(order) + 1):
         text = render(order[:number], rows)
         if len(text) <= limit:

@@ -1,6 +1,6 @@
-"""Answers of planning calls, cached so that an interrupted run resumes without paying again.
+"""Cache the answers of planning calls, so that an interrupted run resumes without paying for them again.
 
-Deleting the cache loses nothing but money.
+The cache can be deleted at any time; the answers are then requested and paid for again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind", bound=BaseModel)
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """One entry per question; its name is a digest of the question, so that another question never finds it."""
+    """Cached answers, one file per question. The file name contains a digest of the question."""
 
     cache: Cache
     prd: str
@@ -35,7 +35,7 @@ class AnswerCache:
         self.cache.write(self._name(key), answer.model_dump_json().encode(), is_durable=True)
 
     def forget(self, prefix: str = "") -> None:
-        """Delete all answers, or those whose key starts with `prefix`, so that the next run asks again."""
+        """Delete all answers, or only those whose key starts with `prefix`, so that the next run asks again."""
         self.cache.delete(self._name(prefix))
 
     def _name(self, key: str) -> str:
@@ -43,7 +43,7 @@ class AnswerCache:
 
 
 def make_question_key(role: Role[Output], task: RoleTask, role_model: RoleModel) -> str:
-    """Return a file name: readable at first, then digests of the model and of the whole request."""
+    """Return the cache key of a question: a readable prefix, then digests of the model and of the whole request."""
     digest = request_digest(build_first_request(role, task, None)).partition(":")[2]
     model_digest = hashlib.sha256(role_model.model.name.encode()).hexdigest()[:8]
     return f"{task.phase_name(role.phase.value)}-{task.attempt.number}-{model_digest}-{digest[:32]}"

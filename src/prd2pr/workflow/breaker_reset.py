@@ -1,4 +1,4 @@
-"""Reset tripped circuit breakers on a person's request, on record."""
+"""Reset tripped circuit breakers at a person's request, and record the reset."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RESET = "tdd reset"
 
 
 def flush_failures(session: Session, state: BranchState) -> BranchState:
-    """Commit failures that are only in the journal, so that the reset is visible to every reader of the branch."""
+    """Commit failures that are only in the journal, so that the reset applies to them too."""
     if list_failures(session.services.journal.entries_since(state.commit)):
         commit_spending_notes(session, state)
     return session.store.load(session.git.branch_head(session.target.branch) or state.commit)
 
 
 def reset_breakers(session: Session, circuit: str) -> AppliedDecision | CommandRefusal | Objection | None:
-    """Reset breakers of a PRD on this machine. None: nothing was planned yet, so only the journal was cleared."""
+    """Reset a PRD's circuit breakers. Return None if there is no plan yet and only the journal was cleared."""
     with session.git.lock(f"branch-{session.prd.id}"):
         head = session.git.branch_head(session.target.branch) or session.target.base_commit
         state = session.store.load(head)

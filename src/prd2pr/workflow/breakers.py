@@ -1,7 +1,7 @@
 """Circuit breakers: record failures of models, tools and GitHub, and check them before each step.
 
-Failures go to the journal, since there is no commit for them; the next commit writes them to `circuits.json`. A commit
-of a phase counts as a success of its stage.
+A failure has no commit of its own: it is written to the journal, and the next commit adds it to `circuits.json`. A
+commit of a phase counts as a success of its stage.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from prd2pr.state.store import BranchState, StateChange
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import has_refusal, list_failures
 
-# Waiting helps neither with a spending limit nor with a transcript that has ended.
+# Waiting does not help if a spending limit is reached or a recorded transcript has ended.
 NOT_FAILURES = (SpendLimit, TranscriptEnded)
-HUMAN = "human"  # a person who stops is not a failing machine
+HUMAN = "human"  # a person who stops working is not a failure
 FUSED = "fused"
 
 
 def read_current_circuits(state: BranchState, entries: tuple[JournalEntry, ...]) -> Circuits:
-    """Return the breakers, including failures since the last commit."""
+    """Return the circuit breakers, updated with the failures since the last commit."""
     return apply_circuit_events(state.circuits, list_failures(entries))
 
 
 def find_tripped_breaker(session: Session, state: BranchState, phase: Phase, command: str) -> NoAction | None:
-    """Return why no step of this phase may run now; None if no breaker is tripped."""
+    """Return why no step of this phase may run now, or None if no breaker is tripped."""
     if session.shared:
         session.shared.refresh()
         known = session.shared.circuits
@@ -64,7 +64,7 @@ def list_tripped_breakers(session: Session, state: BranchState) -> tuple[str, ..
 
 
 def find_first_worker(session: Session, phase: Phase) -> str:
-    """Return the model that the phase calls first; empty if it calls none."""
+    """Return the name of the model that the phase calls first, or an empty string if it calls none."""
     fused = session.config.strategy == FUSED
     for role in ROLES.values():
         if role.phase is phase and role.fused is (fused and phase is Phase.RED):
@@ -82,7 +82,10 @@ def list_all_workers(session: Session) -> frozenset[str]:
 
 @contextmanager
 def record_failures(session: Session, phase: Phase, story: str = "", *, head: str = "") -> Iterator[None]:
-    """Record an error of the step within the block as a failure. `head`: where it starts, if not the branch's head."""
+    """Record an error raised within the block as a failure of the step.
+
+    `head` is the commit that the step starts from, if that is not the branch's head.
+    """
     session.log.worker = ""
     try:
         yield
@@ -111,7 +114,7 @@ def classify_breaker_failure(session: Session, phase: Phase, error: Prd2prError)
 
 
 def record_stuck_story(session: Session, phase: Phase, story: str, head: str, reason: str) -> None:
-    """Count a story without attempts left as a failure of its stage, unless a role found a contradiction."""
+    """Record a failure of the stage for a story that has no attempts left, unless a role reported a contradiction."""
     if has_refusal(session.services.journal.entries_since(head), story):
         workers = len(list_all_workers(session))
         record_failure(
@@ -131,7 +134,7 @@ def record_failure(session: Session, trouble: OperationFailure, story: str, head
 
 
 def update_circuits(session: Session, base: str, phase: Phase, at: str, change: StateChange) -> StateChange:
-    """Add the failures and successes since the last commit to the change; a reset is written as decided."""
+    """Add the failures and successes since the last commit to the change, unless the change itself resets breakers."""
     path = session.store.paths.circuits
     if path in change.updates:
         return change
@@ -146,5 +149,8 @@ def update_circuits(session: Session, base: str, phase: Phase, at: str, change: 
 
 
 def list_successful_stages(phase: Phase) -> tuple[str, ...]:
-    """Return the stages that a commit of this phase proves to work. A refactoring without changes has no commit."""
+    """Return the stages that a commit of this phase proves to work.
+
+    INTEGRATED also proves REFACTOR, since a refactoring without changes has no commit.
+    """
     return (Phase.REFACTOR.value, phase.value) if phase is Phase.INTEGRATED else (phase.value,)

@@ -1,4 +1,4 @@
-"""Refuse two PRDs with the same id: the id names the branch."""
+"""Refuse two PRDs with the same id, since the id names the branch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ MAX_FILES_CHECKED = 500
 
 
 def refuse_duplicate_ids(session: Session, state: BranchState) -> None:
-    """Raise PrdInvalid if another file on the base has this PRD's id. A planned file that is gone was renamed."""
+    """Raise PrdInvalid if another file on the base has this PRD's id.
+
+    If the planned file no longer exists, it was renamed, which is allowed.
+    """
     prd_path = session.prd.path
     paths = list_prd_paths(session.git, session.target.base_commit, session.config.prds)[:MAX_FILES_CHECKED]
     others = [

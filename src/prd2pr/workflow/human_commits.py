@@ -1,7 +1,7 @@
-"""Unproven work on the branch: commits that people pushed between phases, and drafts.
+"""Unproven work on the branch: drafts, and commits that people pushed between phases.
 
-`find_last_step` defines, for the workflow and for `verify` alike, which commits are unproven. Steps that change no code
-(designs, notes) do not end the work before them; a note that undoes a step returns the branch to that step's base.
+`find_last_step` decides for the workflow and for `verify` which commits are unproven. Commits before a step that
+changes no code (a design, a note) stay unproven; a note that undoes a step returns the branch to that step's base.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES, STATE
 from prd2pr.state.store import StateStore
 
 ENDING_PHASES = GATED | {Phase.PLAN}
-HUMAN_FILES = (ARCHITECTURE, BEST_PRACTICES)  # files of the state that people may edit
-MAX_COMMITS = 5000  # among these first parents there must be a plan
+HUMAN_FILES = (ARCHITECTURE, BEST_PRACTICES)  # state files that people may edit
+MAX_COMMITS = 5000  # there must be a plan within this number of first parents
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class LastStep:
 
     tree: str
     commits: tuple[CommitInfo, ...] = ()
-    drafts: frozenset[str] = frozenset()  # those made by the bot
-    sound: bool = True  # no merges, and no hand edits of the bot's state
+    drafts: frozenset[str] = frozenset()  # commits made by the bot
+    sound: bool = True  # false if there are merges or hand edits of the bot's state
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Return the authors' names without addresses: they go into commits and comments."""
+        """The authors' names without e-mail addresses, since they are published in commits and comments."""
         authors = (commit.author.partition(" <")[0] for commit in self.commits if commit.sha not in self.drafts)
         return tuple(dict.fromkeys(clip(clean_line(author), 60) for author in authors))
 
 
 @dataclass(frozen=True)
 class UnprovenWork:
-    """Unproven commits, as one change of the code."""
+    """Unproven commits, combined into one change of the code."""
 
     commits: tuple[CommitInfo, ...]
     base_tree: str
@@ -51,7 +51,7 @@ class UnprovenWork:
 
 
 def find_unproven_work(git: Git, head: str) -> UnprovenWork | None:
-    """Return the unproven work; None if there is none, it changes nothing, or no gate could judge it as a whole."""
+    """Return the unproven work, or None if it changes no code or cannot be judged as a whole."""
     last, tree = find_last_step(git, head), git.code_tree(head)
     if not last.commits or not last.sound or last.tree == tree:
         return None
@@ -59,7 +59,7 @@ def find_unproven_work(git: Git, head: str) -> UnprovenWork | None:
 
 
 def find_last_step(git: Git, head: str) -> LastStep:
-    """Return the last proved step on the branch, and what was committed since."""
+    """Return the code tree that the last step proved, and the commits since then."""
     commits: list[CommitInfo] = []
     drafts: set[str] = set()
     undone: UndoneStep | None = None
@@ -73,7 +73,7 @@ def find_last_step(git: Git, head: str) -> LastStep:
             elif step is None:
                 commits.append(commit)
         elif find_joined_story(commit):
-            return _make_last_step(git, git.code_tree(commit.sha), commits, drafts)  # each side has its own last step
+            return _make_last_step(git, git.code_tree(commit.sha), commits, drafts)  # each parent has its own last step
         elif step is None:
             commits.append(commit)
         elif step.phase in ENDING_PHASES:
@@ -85,13 +85,16 @@ def find_last_step(git: Git, head: str) -> LastStep:
             elif recorded.draft:
                 commits.append(commit)
                 drafts.add(commit.sha)
-            else:  # a decision that removes tests: verify finds out which
+            else:  # a decision that removes tests; `verify` finds out which
                 return _make_last_step(git, git.code_tree(commit.sha), commits, drafts)
     return LastStep(git.code_tree(head))
 
 
 def list_unjudged_commits(git: Git, head: str, rules: PathRules) -> tuple[CommitInfo, ...]:
-    """Return commits since the last step that change more than docs; empty if together they change nothing."""
+    """Return the commits since the last step that change more than docs.
+
+    The result is empty if all commits together change nothing but docs.
+    """
     last, tree = find_last_step(git, head), git.code_tree(head)
     if not last.commits or (last.tree and not changes_more_than_docs(git, last.tree, tree, rules)):
         return ()
@@ -119,12 +122,12 @@ def _make_last_step(git: Git, tree: str, found: list[CommitInfo], drafts: set[st
 
 
 def read_commit_step(commit: CommitInfo) -> StepRef | None:
-    """Return the step that a commit claims to be; a merge or a root commit is never one."""
+    """Return the step that a commit claims to be. Merges and root commits are never steps."""
     return read_step(commit.trailers) if len(commit.parents) == 1 else None
 
 
 def find_joined_story(commit: CommitInfo) -> str:
-    """Return the story whose branch a commit claims to join with the PRD's; empty if it claims none."""
+    """Return the story whose branch a commit claims to join to the PRD's branch, or an empty string."""
     join = read_join(commit.trailers) if len(commit.parents) == 2 else None
     return join.story if join else ""
 
@@ -134,7 +137,7 @@ def is_code_unchanged(git: Git, commit: CommitInfo) -> bool:
 
 
 def is_bot_state_untouched(git: Git, commit: CommitInfo) -> bool:
-    """Return whether the commit leaves the bot's state alone: no gate could prove a hand edit of it."""
+    """Return whether the commit leaves the bot's state unchanged. No gate can prove a hand edit of the state."""
     if len(commit.parents) != 1:
         return False
     changes = git.diff(git.tree(commit.parents[0]), git.tree(commit.sha))
@@ -143,7 +146,7 @@ def is_bot_state_untouched(git: Git, commit: CommitInfo) -> bool:
 
 @dataclass(frozen=True)
 class UndoneStep:
-    """The step that a note undoes, and the code tree that it started from."""
+    """The step that a note undoes, and the code tree before that step."""
 
     story: str
     n: int
@@ -151,7 +154,7 @@ class UndoneStep:
 
 
 def load_recorded_step(git: Git, commit: CommitInfo, step: StepRef) -> Step:
-    """Return the step as its own commit records it. A decision about the project is in no cycle."""
+    """Return the step as recorded in its own commit, or a bare one for a decision that belongs to no cycle."""
     cycle = StateStore(git, step.prd).load(commit.sha).cycle(step.story)
     if cycle is None or not cycle.steps:
         return Step(n=step.n, phase=step.phase, at=commit.at, code_tree="", evidence=step.evidence)

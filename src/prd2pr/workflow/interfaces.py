@@ -1,4 +1,4 @@
-"""What the workflow needs from its environment: a branch writer, a clock and a progress listener."""
+"""Interfaces that the workflow needs from its environment: a branch writer, a clock and a progress listener."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from typing import Protocol
 
 
 class BranchWriter(Protocol):
-    """Moves the PRD's branch, on this machine or on GitHub, always by compare-and-swap."""
+    """Moves the PRD's branch, locally or on GitHub, always by compare-and-swap."""
 
     def move(self, branch: str, new: str, old: str | None) -> str:
-        """Move the branch from `old` (None: create it) to `new`; raise BranchMoved if it is elsewhere.
+        """Move the branch from `old` to `new`, or create it if `old` is None.
 
-        Return the commit that the branch points to now: `new`, or a signed commit with the same tree.
+        Return the commit that the branch points to now: `new`, or a signed commit with the same tree. Raise BranchMoved
+        if the branch is at another commit than `old`.
         """
         ...
 
 
 class Clock(Protocol):
     def now(self) -> str:
-        """Return the time in UTC as ISO 8601 with a Z."""
+        """Return the current UTC time in ISO 8601 format, ending in `Z`."""
         ...
 
     def monotonic(self) -> float: ...
 
 
 class Progress(Protocol):
-    """Receives progress events; losing them loses nothing."""
+    """Receives progress events. They are informative only; nothing depends on them."""
 
     def say(self, event: str, **facts: object) -> None: ...

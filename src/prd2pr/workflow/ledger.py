@@ -1,7 +1,7 @@
-"""Spending and failures of all workers of one run, in one file, so that limits and breakers cover them together.
+"""A file with the spending and failures of all workers of a run, so that they share limits and circuit breakers.
 
-Each worker appends under the file's lock, and reads what others wrote before it decides. A call in progress counts
-with its estimate. Reservations of a killed worker are dropped; what it spent stays.
+Each worker appends to the file under its lock, and reads the others' entries before it decides. A call in progress
+counts with its estimated cost. If a worker is killed, its reservations are dropped and its spending stays.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from prd2pr.domain.records import Spend
 
 @dataclass(frozen=True)
 class LedgerStart:
-    """Spending and breakers when the run started."""
+    """Spending and circuit breakers at the start of the run."""
 
-    started: float  # monotonic clock, shared by all processes of a machine
+    started: float  # by the monotonic clock, which all processes of a machine share
     spent_prd: Spend = field(default_factory=Spend)
     seconds_prd: float = 0
     circuits: Circuits = field(default_factory=Circuits)
 
 
 class SharedLedger:
-    """The ledger as one worker sees it."""
+    """One worker's view of the ledger."""
 
     def __init__(self, path: Path, start: LedgerStart) -> None:
         self.path, self.start, self.me = path, start, os.getpid()
@@ -41,7 +41,7 @@ class SharedLedger:
 
     @classmethod
     def begin(cls, path: Path, start: LedgerStart) -> SharedLedger:
-        """Create the ledger. The caller holds the lock of the run."""
+        """Create the ledger. The caller must hold the run's lock."""
         path.parent.mkdir(parents=True, exist_ok=True)
         first = {
             "started": start.started,
@@ -76,12 +76,12 @@ class SharedLedger:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the file, and read everything that was written before."""
+        """Lock the file and read the entries that other workers have added."""
         with self.path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(self._read)
             self._read_lines(file.read())
-            file.truncate(self._read)  # a partial line of a killed worker
+            file.truncate(self._read)  # an incomplete line of a killed worker
             yield
 
     def refresh(self) -> None:
@@ -91,7 +91,10 @@ class SharedLedger:
     # --- entries ------------------------------------------------------------------------------------------------------
 
     def reserve(self, key: str, spend: Spend) -> None:
-        """Reserve the estimate of a call. The caller holds `locked`, so that check and reservation are atomic."""
+        """Reserve the estimated cost of a call.
+
+        The caller must hold `locked`, so that checking the budget and reserving are atomic.
+        """
         self._write({"kind": "reserved", "by": self.me, "key": key, "spend": spend.model_dump()})
 
     def record_call(self, key: str, spend: Spend) -> None:

@@ -1,6 +1,6 @@
-"""Joins: commits with two parents that merge a story's branch into the PRD's and add no other changes.
+"""Joins: commits with two parents that merge a story's branch into the PRD's branch and add no other changes.
 
-The content of a join follows from its parents: the workflow computes it to make one, and `verify` to compare.
+The content of a join follows from its parents. The workflow computes it to make the join, and `verify` to check it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Updates = dict[str, bytes | BlobRef | None]
 
 @dataclass(frozen=True)
 class Join:
-    """Two branches that can be joined: the fork point, both heads, and the story's own steps since."""
+    """Two branches that can be joined: the fork point, both heads, and the story's steps since the fork."""
 
     ref: JoinRef
     left: str
@@ -51,14 +51,14 @@ class Join:
 
 @dataclass(frozen=True)
 class NotJoinable:
-    """Why two branches cannot be joined."""
+    """The reason why two branches cannot be joined."""
 
     reason: str
-    foreign: bool = False  # a person committed on the story's branch, and must decide what becomes of it
+    foreign: bool = False  # a person committed on the story's branch and must decide what to do with the commit
 
 
 def find_join(git: Git, commit: CommitInfo) -> Join | NotJoinable | None:
-    """Return the join that a commit claims to be, or why it is none; None if it claims nothing."""
+    """Return the join that a commit claims to be, NotJoinable if the claim is wrong, or None if it claims nothing."""
     ref = read_join(commit.trailers)
     if ref is None:
         return None
@@ -69,9 +69,9 @@ def find_join(git: Git, commit: CommitInfo) -> Join | NotJoinable | None:
 
 @dataclass
 class _JoinCache:
-    """Joins found in an open repository: each needs a dozen git processes, and commits never change.
+    """Joins found in an open repository, cached because each needs a dozen git processes.
 
-    Failures are not cached: what was missing may have been fetched since.
+    Failures are not cached, since missing commits may be fetched later.
     """
 
     joins: dict[tuple[JoinRef, str, str], Join] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def plan_join(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join | NotJoina
 
 
 def _plan_join_uncached(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join | NotJoinable:
-    """Check that the story's side is a chain of its own steps from a commit of the PRD's branch."""
+    """Check that the story's branch starts at a commit of the PRD's branch and contains only steps of that story."""
     fork_point = git.merge_base(ours, theirs)
     if fork_point is None:
         return NotJoinable("the two branches share no history")
@@ -110,7 +110,7 @@ def _plan_join_uncached(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join 
 
 
 def build_join_tree(git: Git, join: Join) -> str | NotJoinable:
-    """Return the tree of the join with code and state, or why there is none."""
+    """Return the join's tree with code and state, or why the branches cannot be joined."""
     known, key = _caches.setdefault(git, _JoinCache()).trees, (join.ref, join.ours, join.theirs)
     tree = known.get(key) or _build_join_tree_uncached(git, join)
     if isinstance(tree, str):
@@ -127,7 +127,7 @@ def _build_join_tree_uncached(git: Git, join: Join) -> str | NotJoinable:
 
 
 def build_join_state(git: Git, join: Join) -> Updates | NotJoinable:
-    """Return the state files that the join changes relative to the PRD's branch."""
+    """Return the state files that the join changes compared with the PRD's branch."""
     store = StateStore(git, join.ref.prd)
     fork, ours, theirs = (BranchState(store, commit) for commit in (join.left, join.ours, join.theirs))
     if not (fork.planned and ours.planned and theirs.planned):
@@ -143,7 +143,7 @@ def build_join_state(git: Git, join: Join) -> Updates | NotJoinable:
 
 
 def load_join_sides(git: Git, prd: str, story: str, commits: tuple[str, str, str]) -> JoinSides:
-    """Load the records of fork point, PRD branch and story branch, in this order."""
+    """Load the records of the fork point, the PRD's branch and the story's branch, given in this order."""
     store = StateStore(git, prd)
     fork, ours, theirs = (load_join_side(BranchState(store, commit), story) for commit in commits)
     return JoinSides(story, fork, ours, theirs)
@@ -154,7 +154,7 @@ def load_join_side(state: BranchState, story: str) -> JoinSide:
 
 
 def collect_story_file_updates(git: Git, join: Join, store: StateStore) -> Updates | NotJoinable:
-    """Return the files that the story's steps wrote, or NotJoinable if the PRD's branch changed one of them."""
+    """Return the files that the story's steps wrote, or NotJoinable if the PRD's branch also changed one of them."""
     shared, story, updates = list_shared_paths(store.paths), join.ref.story, Updates()
     present = {entry.path: (entry.blob, entry.mode) for entry in git.entries(join.ours, STATE)}
     for change in git.diff(join.left, join.theirs):
@@ -184,7 +184,7 @@ def collect_shared_document_updates(ours: BranchState, sides: JoinSides) -> Upda
 
 
 def commit_join(git: Git, join: Join) -> str | NotJoinable:
-    """Create the commit of the join. It is deterministic, so that a killed run creates the same one again."""
+    """Create the join's commit. It is deterministic, so that a run resumed after a kill creates the same commit."""
     tree = build_join_tree(git, join)
     if isinstance(tree, NotJoinable):
         return tree
@@ -195,7 +195,7 @@ def commit_join(git: Git, join: Join) -> str | NotJoinable:
 
 
 def find_join_error(git: Git, commit: CommitInfo, join: Join | NotJoinable) -> str:
-    """Return why a commit is not the join that it claims to be; empty if it is. Runs no tests."""
+    """Return why a commit is not the join that it claims to be, or an empty string. Runs no tests."""
     tree = join if isinstance(join, NotJoinable) else build_join_tree(git, join)
     if isinstance(tree, NotJoinable):
         return tree.reason
@@ -212,7 +212,7 @@ def make_whole_suite_request(git: Git, commit: str) -> RunRequest:
 
 
 def find_join_failures(git: Git, runner: TestRunner, join: Join, commit: str) -> tuple[str, ...]:
-    """Return why the suite does not hold on the join; empty if everything that passed on a side still passes."""
+    """Return the tests that passed on one side but fail on the join, as messages."""
     ours, theirs, merged = (
         runner.run(make_whole_suite_request(git, commit)) for commit in (join.ours, join.theirs, commit)
     )
@@ -224,7 +224,7 @@ def find_join_failures(git: Git, runner: TestRunner, join: Join, commit: str) ->
 
 
 def list_branch_commits(git: Git, base: str, head: str) -> tuple[CommitInfo, ...]:
-    """Return the branch's commits, oldest first, along first parents, with the story's own steps before each join."""
+    """Return the branch's commits along first parents, oldest first, with a story's own steps before its join."""
     return tuple(_expand_joins(git, git.log(f"{base}..{head}")))
 
 

@@ -1,4 +1,4 @@
-"""Check whether the records require a person's attention before the next step. It runs often, so it must be cheap."""
+"""Check whether a person must review the records before the next step. It runs often, so it must be cheap."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prd2pr.domain.records import Cycle, Story
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.session import Session
 
-MAX_WARNINGS_PER_STORY = 2  # warnings that one story can add
+MAX_WARNINGS_PER_STORY = 2  # an upper bound
 
 
 def find_branch_alarms(state: BranchState) -> tuple[Alarm, ...]:
-    """Return the alarms; verdicts are read only if their warnings could make a difference."""
+    """Return the alarms. Verdicts are read only if their warnings could raise an alarm."""
     found = find_alarms(state.backlog.stories, state.cycle)
     active = [story for story in state.backlog.stories if story.status in ("in_progress", "blocked")]
     if needs_person(found) or MAX_WARNINGS_PER_STORY * len(active) < WARNING_ALARMS_TO_STOP:
@@ -23,7 +23,7 @@ def find_branch_alarms(state: BranchState) -> tuple[Alarm, ...]:
     )
 
 
-ALWAYS_REPORTED = frozenset({"RUN109"})  # a check that a language lacks is not something a story could fix
+ALWAYS_REPORTED = frozenset({"RUN109"})  # a story cannot fix a check that its language lacks
 
 
 def count_verdict_warnings(state: BranchState, story: Story, cycle: Cycle) -> int:
@@ -33,7 +33,7 @@ def count_verdict_warnings(state: BranchState, story: Story, cycle: Cycle) -> in
 
 
 def check_moderation(session: Session, state: BranchState, story: Story) -> NoAction | None:
-    """Return why a person must look first; None if not, or if the person named this story at a terminal."""
+    """Return why a person must review first, or None. A person who names the story at a terminal has reviewed it."""
     local = session.constraints.approval == "given"
     found = find_branch_alarms(state)
     if not needs_person(found) or (local and session.target.story == story.id):

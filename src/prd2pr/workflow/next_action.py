@@ -1,4 +1,4 @@
-"""The next action on a branch, including what only the repository shows: a changed locked test, a deleted PRD."""
+"""Decide the next action on a branch, with facts from the repository such as a changed locked test or a deleted PRD."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from prd2pr.workflow.spending import find_reached_limit
 
 
 def load_situation(session: Session, state: BranchState, only: str = "") -> ActionContext:
-    """Return everything that decides the next action."""
+    """Return all facts that decide the next action."""
 
     def touched(cycle: Cycle) -> str:
         return find_changed_locked_test(session.git, state.commit, cycle)
@@ -59,19 +59,21 @@ def load_situation(session: Session, state: BranchState, only: str = "") -> Acti
 
 
 def reset_command(session: Session) -> str:
-    """Return the command that resets all tripped breakers."""
     return format_reset_command(session.prd.path, local=session.constraints.approval == "given")
 
 
 def find_plan_risk(session: Session, state: BranchState) -> str:
-    """Return the risk of a plan that nobody approved yet. Calling the program again approves it."""
+    """Return the critical risk of a plan that is not approved yet, or an empty string.
+
+    At a terminal, calling the program again approves the plan.
+    """
     is_started = state.status.sprint is not None or state.status.approvals
     is_acknowledged = session.constraints.approval == "given" and state.commit not in session.log.branch_writes.commits
     return "" if is_started or is_acknowledged else find_security_question(state.backlog, state.role(SECURITY.name))
 
 
 def load_ordered_situation(session: Session, state: BranchState) -> ActionContext:
-    """Return the situation, limited to the story that the current order is about."""
+    """Return the situation, limited to the story of the current order."""
     return load_situation(
         session, state, session.target.story or get_ordered_story(state.status, session.constraints.approval)
     )
@@ -102,7 +104,7 @@ def find_next_step(session: Session, state: BranchState) -> NextStep:
 
 
 def check_order_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:
-    """Return the stop for a reached limit, or if the last run asked for money; None if there is money."""
+    """Return a stop if a limit is reached or the last run asked for more budget, otherwise None."""
     stop = find_reached_limit(session, state, action.story.id)
     if stop is None and not session.host.waits_for_budget():
         return None
@@ -110,7 +112,7 @@ def check_order_budget(session: Session, state: BranchState, action: PhaseAction
 
 
 def find_changed_locked_test(git: Git, commit: str, cycle: Cycle) -> str:
-    """Return a locked test that a person changed; no attempt could pass with it."""
+    """Return a locked test that a person changed, or an empty string. No attempt can pass with such a change."""
     files = [file for file in cycle.test_files if file.status != "draft"]
     if not files:
         return ""

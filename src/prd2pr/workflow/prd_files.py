@@ -25,23 +25,23 @@ def find_not_prd_reason(git: Git, commit: str, path: str) -> str:
 
 
 def list_symlinks(git: Git, tree: str) -> frozenset[str]:
-    """Return the symbolic links of a tree: their content is a path, not a PRD."""
+    """Return the symbolic links of a tree. They are not PRDs, since their content is only a path."""
     return frozenset(entry.path for entry in git.entries(tree) if entry.mode == LINK)
 
 
 def read_prd_id(git: Git, commit: str, path: str) -> str:
-    """Return the PRD's id; empty if the file does not exist or is not a valid PRD."""
+    """Return the PRD's id, or an empty string if the file does not exist or is not a valid PRD."""
     prd = read_prd_at(git, commit, path)
     return prd.id if isinstance(prd, Prd) else ""
 
 
 def read_prd_at(git: Git, commit: str, path: str) -> Prd | InputInvalid | None:
-    """Return the PRD or the error in it; None if the file does not exist."""
+    """Return the PRD, the error in it, or None if the file does not exist."""
     data = git.read(commit, path)
     return None if data is None else _parse_cached(data, path)
 
 
-@lru_cache(maxsize=32)  # the same few files are read before and after every step
+@lru_cache(maxsize=32)  # cached, since the same few files are read before and after every step
 def _parse_cached(data: bytes, path: str) -> Prd | InputInvalid:
     try:
         return parse_prd(decode_prd(data, path), path)

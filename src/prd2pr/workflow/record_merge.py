@@ -1,7 +1,7 @@
-"""Merge the records of a story's branch and the PRD's branch.
+"""Merge the records of a story's branch into those of the PRD's branch.
 
-A join adds no changes: its code is git's merge, and its state is a function of both sides and their fork
-point, defined here. The workflow makes joins with it, and `verify` expects exactly the same result.
+A join adds no changes: its code is git's merge, and its state is computed here from both branches and their fork point.
+The workflow makes joins this way, and `verify` expects exactly the same result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from prd2pr.domain.records import SETTLED, Backlog, Cycle, CycleState, Status, S
 from prd2pr.state.cursors import advance_cursor
 from prd2pr.state.layout import LOGS, MEMORY, PrdLayout
 
-# Cycles in these states are never joined: they end with a step on the PRD's branch.
+# Cycles in these states are never joined, since the step that leads to them is made on the PRD's branch.
 ENDED_STATES = (CycleState.COMMIT, CycleState.ABORTED)
 
 
@@ -34,7 +34,7 @@ class JoinSide:
 
 @dataclass(frozen=True)
 class JoinSides:
-    """`left`: the fork point. `ours`: the PRD's branch now. `theirs`: the story's branch."""
+    """The records to merge: `left` at the fork point, `ours` on the PRD's branch and `theirs` on the story's branch."""
 
     story: str
     left: JoinSide
@@ -43,12 +43,12 @@ class JoinSides:
 
 
 def list_shared_paths(layout: PrdLayout) -> frozenset[str]:
-    """Return documents that every story writes, and that a join computes again."""
+    """Return the documents that every story writes and that a join recomputes."""
     return frozenset({layout.backlog, layout.status, layout.progress, layout.circuits})
 
 
 def is_own_path(layout: PrdLayout, story: str, path: str) -> bool:
-    """Return whether the story's branch may change this file: its records, and those of runs that worked on it."""
+    """Return whether the story's branch may change this file: a record of the story, of its runs or of memory."""
     roots = {
         f"{layout.evidence_root}/{story}/": ".json",
         f"{layout.held_out(story)}/": "",
@@ -62,7 +62,7 @@ def is_own_path(layout: PrdLayout, story: str, path: str) -> bool:
 
 
 def find_join_conflict(sides: JoinSides) -> str:
-    """Return why the records cannot be merged; empty if they can."""
+    """Return why the records cannot be merged, or an empty string."""
     name, theirs = sides.story, sides.theirs
     there = theirs.story(name)
     ended = (
@@ -72,7 +72,7 @@ def find_join_conflict(sides: JoinSides) -> str:
 
 
 def find_trunk_decision(sides: JoinSides) -> str:
-    """Return what was decided about the story on the PRD's branch since the fork point; empty if nothing."""
+    """Return what was decided about the story on the PRD's branch since the fork point, or an empty string."""
     name, left, ours, theirs = sides.story, sides.left, sides.ours, sides.theirs
     here, there, before = ours.story(name), theirs.story(name), left.story(name)
     if here is None or there is None or before is None:
@@ -89,7 +89,7 @@ def find_trunk_decision(sides: JoinSides) -> str:
 
 
 def find_planned_content(story: Story) -> Story:
-    """Return the story without progress, priority, estimates and tracking."""
+    """Return the story's planned content, with progress, priority, estimates and tracking reset."""
     return story.model_copy(update={"status": "backlog", "priority": 3, "estimate_minutes": 0, "guessed_minutes": None,
                                     "issue": None, "epic": ""})  # fmt: skip
 
@@ -104,7 +104,7 @@ def merge_backlogs(sides: JoinSides) -> Backlog:
 
 
 def merge_statuses(sides: JoinSides) -> Status:
-    """Return the PRD's status, with advice and cursors that the story's steps handled, and blocked if the story is."""
+    """Return the PRD's status, updated with the story's used advice, cursors and blocked state."""
     left, theirs, status = sides.left.status, sides.theirs.status, sides.ours.status
     same_advice = (status.advice, status.advice_story) == (left.advice, left.advice_story)
     if left.advice and not theirs.advice and same_advice:
@@ -118,7 +118,7 @@ def merge_statuses(sides: JoinSides) -> Status:
 
 
 def merge_circuits(sides: JoinSides) -> Circuits:
-    """Return changes of either side; where both changed a breaker, the worse."""
+    """Return the circuit breakers with the changes of both sides; if both changed one, the worse state wins."""
     left, ours, theirs = sides.left.circuits, sides.ours.circuits, sides.theirs.circuits
     names = dict.fromkeys(each.name for side in (ours, theirs) for each in side.circuits)
     kept = (

@@ -1,7 +1,7 @@
 """Check that finished stories still pass before a new one starts; if not, a story that fixes them comes first.
 
-If the last gate ran the whole suite on the current code, its evidence is used. Otherwise the code changed since, and
-the tests of two finished stories are run, different ones each time.
+If the last gate ran the whole suite on the current code, its evidence is used. Otherwise the tests of two finished
+stories are run, different ones each time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BY_HAND = "Fix or revert it in a commit of your own"
 
 
 def check_regressions(session: Session, position: Position) -> str | NoAction | None:
-    """Return None to continue, a new head if a story with the fix was added, or a NoAction if a person must act."""
+    """Return None to continue, the new head if a fix story was added, or a NoAction if a person must act."""
     if position.cycle.steps or position.story.kind == "bug":
         return None
     regression_found = find_regression(session, position)
@@ -58,7 +58,7 @@ def find_regression(session: Session, position: Position) -> Regression | None:
 
 
 def is_accepted_regression(state: BranchState, story: Story) -> bool:
-    """Return whether a person skipped the story that would fix it."""
+    """Return whether a person skipped the story that would fix this one."""
     return any(each.status == "skipped" for each in list_fix_stories(state.backlog, story.id))
 
 
@@ -67,7 +67,7 @@ def pair_with_cycles(state: BranchState, stories: tuple[Story, ...] | list[Story
 
 
 def list_known_results(session: Session, state: BranchState, tree: str) -> tuple[TestResult, ...] | None:
-    """Return what did not pass in the last gate's run of the whole suite; None if the code has changed since."""
+    """Return the tests that did not pass in the last gate's suite run, or None if the code has changed since."""
     proof = find_last_proof(session, state)
     run = proof.evidence.head_run if proof and proof.evidence.head_tree == tree else None
     return (*run.story, *run.others_not_passed) if run else None
@@ -84,7 +84,10 @@ def find_last_proof(session: Session, state: BranchState) -> Proof | None:
 
 
 def run_story_tests(session: Session, tree: str, stories: list[tuple[Story, Cycle]]) -> tuple[TestResult, ...]:
-    """Run the test files of these stories once. Return nothing if the run is not honest; the gates will report it."""
+    """Run the test files of these stories once.
+
+    Return nothing if the run had problems; the gates will report them.
+    """
     existing = {entry.path for entry in session.git.entries(tree)}
     files = {test.partition("::")[0] for _, cycle in stories for test in cycle.tests}
     if not files & existing:
@@ -127,7 +130,7 @@ def handle_regression(session: Session, position: Position, found: Regression) -
 
 
 def is_still_broken(state: BranchState, found: Regression) -> bool:
-    """Return whether a story with the fix is done, but its last gate saw the same tests fail."""
+    """Return whether a fix story is done, but the same tests still failed at its last gate."""
     tests = {test.id for test in found.tests}
     for story in list_fix_stories(state.backlog, found.story.id):
         cycle = state.cycle(story.id)
@@ -140,7 +143,7 @@ def is_still_broken(state: BranchState, found: Regression) -> bool:
 
 
 def wait_for_fix(session: Session, position: Position, found: Regression, fix: Story) -> NoAction:
-    """Make other stories wait for the fix; ask for approval if it is not approved."""
+    """Make other stories wait for the fix story, and ask for approval if it is not approved."""
     situation = load_situation(session, position.state)
     if not situation.is_approved(fix):
         after = apply_command(session, position.head, WAITS_FOR_APPROVAL, BOT, found.sentence())
@@ -153,7 +156,7 @@ def wait_for_fix(session: Session, position: Position, found: Regression, fix: S
 
 
 def stop_for_regression(session: Session, position: Position, reason: str) -> NoAction:
-    """Return the reason as a NoAction, and keep it as the next action while the code stays the same."""
+    """Return the reason as a NoAction, and keep it as the next action while the code is unchanged."""
     session.log.branch_writes.regression = (position.code_tree, reason)
     return NoAction("waiting", reason)
 

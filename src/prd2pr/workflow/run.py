@@ -1,4 +1,4 @@
-"""The main loop: reconcile, decide, act, commit. The same for one phase (`next`) and for a whole PRD (`run`)."""
+"""The main loop: reconcile, decide, act, commit. It is the same for one phase (`next`) and for a whole PRD (`run`)."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import is_carried_out_elsewhere, prepare_sprint
 
-RETRYABLE_PHASES = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # written by a role, which can try again
-MAX_RACES = 3  # lost compare-and-swaps in a row before giving up
+RETRYABLE_PHASES = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # phases whose role can try again
+MAX_RACES = 3  # consecutive lost compare-and-swaps before giving up
 
 
 def is_another_run_working(session: Session, before: str, now: str) -> bool:
     """Return whether another run made a step and follows the same order.
 
-    A comment that is being processed is not left to it: the cursor says whose it is.
+    While a comment is being processed this is always false: the cursor decides which run answers it.
     """
     if session.log.branch_writes.pending is not None or session.store.load(now).status.order != "run":
         return False
@@ -66,9 +66,9 @@ def is_another_run_working(session: Session, before: str, now: str) -> bool:
 
 
 def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) -> bool:
-    """Return whether another run already planned the changed PRD, so that nothing is left to do.
+    """Return whether another run has already planned the changed PRD, so that nothing is left to do.
 
-    `was`: the session with the PRD's text before it was read again.
+    `was` is the session before the PRD was read again.
     """
     if session.log.branch_writes.pending is not None:
         return False
@@ -77,7 +77,7 @@ def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) 
 
 
 def prewarm_suite(session: Session, position: Position, phase: Phase) -> None:
-    """Start the suite run that RED needs, also during DESIGN if RED follows at once, and announce further runs."""
+    """Start the suite run that RED needs, during DESIGN if RED follows at once, and announce further runs."""
     untested = position.story.kind in UNTESTED_KINDS
     if phase is Phase.RED or (phase is Phase.DESIGN and session.host.continues and not untested):
         session.services.runner.begin(
@@ -91,8 +91,6 @@ def prewarm_suite(session: Session, position: Position, phase: Phase) -> None:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended."""
-
     head: str
     steps: int
     stop: NoAction
@@ -100,9 +98,9 @@ class RunOutcome:
 
 
 def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool = False) -> RunOutcome:
-    """Run steps until there is nothing to do or `max_steps` are done. The caller publishes.
+    """Run steps until there is nothing to do or `max_steps` are done. The caller publishes the result.
 
-    `is_reported`: the caller has already reported where the run resumes.
+    `is_reported` means that the caller has already reported where the run resumes.
     """
     with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
         refuse_checked_out(session)
@@ -123,7 +121,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
                 refuse_lost_steps(session, session.log.branch_writes.last)
                 session.services.journal.move_entries(
                     before, get_current_head(session)
-                )  # what was spent counts, wherever the branch is now
+                )  # spending counts even though the branch moved
                 if is_another_run_working(session, before, get_current_head(session)):
                     return make_outcome(session, steps, NoAction("nothing", "another run is working on it"))
                 if races >= MAX_RACES:
@@ -146,7 +144,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
 
 @contextmanager
 def release_runner(session: Session) -> Iterator[None]:
-    """Stop test runs that nobody waits for, however the block ends."""
+    """Stop unused test runs when the block ends."""
     try:
         yield
     finally:
@@ -158,7 +156,7 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:
-    """Raise StepsLost if the branch lost steps; commits on top are fine."""
+    """Raise StepsLost if the branch no longer contains the last step. Commits on top of it are allowed."""
     now = session.git.branch_head(session.target.branch)
     if last and (now is None or not session.git.is_ancestor(last, now)):
         raise StepsLost(
@@ -169,7 +167,7 @@ def refuse_lost_steps(session: Session, last: str) -> None:
 
 
 def move_journal_to_head(session: Session) -> None:
-    """Keep journal entries when people committed on top: what was spent and refused still counts."""
+    """Move journal entries to the new head if people committed on top, so that spending and refusals still count."""
     git, head = session.git, get_current_head(session)
     for old in {entry.head for entry in session.services.journal.entries()} - {head}:
         is_ancestor = git.has_commit(old) and git.is_ancestor(old, head)
@@ -209,7 +207,7 @@ def get_current_head(session: Session) -> str:
 
 
 def run_step(session: Session) -> str | NoAction:
-    """Make one commit and return the new head, or return why not."""
+    """Make one commit and return the new head, or a NoAction with the reason why not."""
     state = load_planned_state(session)
     if not isinstance(state, BranchState):
         return state
@@ -232,7 +230,7 @@ def run_step(session: Session) -> str | NoAction:
 
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:
-    """Return the state to work from, the new head if a plan was just committed, or the NoAction it waits for."""
+    """Return the state to work from, the new head if a plan was just committed, or why work must wait."""
     head = get_current_head(session)
     state = session.store.load(head)
     plan_result = plan_if_needed(session, head, state)
@@ -250,7 +248,7 @@ def record_retry(session: Session, position: Position) -> Position:
 
 
 def plan_if_needed(session: Session, head: str, state: BranchState) -> str | NoAction | None:
-    """Plan a PRD that has no plan or has changed; None if the plan is current."""
+    """Plan a PRD that has no plan or has changed. Return None if the plan is up to date."""
     missing = find_missing_prd(session, state) if state.planned else None
     if not state.planned or (missing is None and is_prd_changed(session, state)):
         breaker = find_tripped_breaker(session, state, Phase.PLAN, reset_command(session))
@@ -286,7 +284,7 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
 
 
 def run_phase_with_retries(session: Session, position: Position, phase: Phase) -> PhaseOutcome:
-    """Run the phase; if the model gives no usable answer in all attempts, block the story for a person."""
+    """Run the phase. If no attempt gets a usable answer from the model, return Stuck."""
     for attempt in range(1, session.config.attempts + 1):
         try:
             return run_phase(session, position, phase)
@@ -298,7 +296,7 @@ def run_phase_with_retries(session: Session, position: Position, phase: Phase) -
 
 @dataclass(frozen=True)
 class CommittedPhase:
-    """The new head, and the phase that it committed."""
+    """The new head and the phase committed there."""
 
     head: str
     phase: AcceptedPhase
@@ -307,7 +305,10 @@ class CommittedPhase:
 def commit_phase(
     session: Session, position: Position, outcome: PhaseOutcome, started: float
 ) -> CommittedPhase | Stuck | NotRefactored:
-    """Commit an accepted phase. A commit that would publish a secret counts as a refused attempt; only roles retry."""
+    """Commit an accepted phase.
+
+    A commit that would publish a secret counts as a refused attempt: a role tries again, other phases get stuck.
+    """
     while isinstance(outcome, AcceptedPhase):
         log_position = len(session.log.lines), len(session.log.steps)
         try:
@@ -330,7 +331,10 @@ def add_secret_finding(judged: JudgedAttempt, error: SecretFound) -> JudgedAttem
 
 
 def run_fused_green(session: Session, head: str, position: Position, red: AcceptedPhase) -> str | NoAction:
-    """Run GREEN with the code of a fused answer while it is at hand. After a kill, the builder is called again."""
+    """Run GREEN with the code of a fused answer.
+
+    The code is not stored, so after a kill the builder is called instead.
+    """
     state = session.store.load(head)
     after = replace(load_position(session, head, state, position.story), code_tree=session.git.code_tree(head))
     started = session.clock.monotonic()
@@ -340,7 +344,7 @@ def run_fused_green(session: Session, head: str, position: Position, red: Accept
 
 
 def block_story(session: Session, position: Position, phase: Phase, stuck: Stuck) -> NoAction:
-    """Commit the story as blocked, with the evidence: a person decides."""
+    """Commit the story as blocked, so that a person decides how to continue."""
     record_stuck_story(session, phase, position.story.id, position.head, stuck.reason)
     head = commit_block(session, position, stuck.reason)
     situation = load_situation(session, session.store.load(head))
@@ -360,12 +364,12 @@ def load_position(session: Session, head: str, state: BranchState, story: Story)
 
 
 def has_prd_limit(session: Session) -> bool:
-    """Return whether a limit per PRD is set; only then all runs must be added up."""
+    """Return whether the PRD has a spending limit. Only then must the spending of all runs be added up."""
     return session.constraints.limits.usd_per_prd is not None or session.constraints.limits.tokens_per_prd is not None
 
 
 def load_cycle(state: BranchState, story: Story) -> Cycle:
-    """Return the story's cycle; raise StateCorrupted if it does not fit the story's status."""
+    """Return the story's cycle, or raise StateCorrupted if it contradicts the story's status."""
     cycle = state.cycle(story.id)
     if cycle is None and story.status != "backlog":
         raise state.store.missing(state.commit, Cycle, state.paths.cycle(story.id))
@@ -389,5 +393,5 @@ def sum_prd_seconds(state: BranchState) -> float:
 
 
 def describe_stop(session: Session) -> NoAction:
-    """Return why the loop ended at the step limit."""
+    """Return the NoAction for a loop that ended at the step limit."""
     return stop_after_step_limit(load_ordered_situation(session, session.store.load(get_current_head(session))))

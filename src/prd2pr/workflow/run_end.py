@@ -1,6 +1,7 @@
 """Record spending and refusals that have no commit yet, at the end of a run on an ephemeral machine.
 
-Until then they are only in the journal, which is lost with the disk. Budgets and attempts are counted from the branch.
+Until then they are only in the journal, which is lost with the disk, but budgets and attempts are counted from the
+branch.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ MAX_RACES = 3
 
 
 def record_spending(session: Session, *, out_of_budget: bool = False) -> None:
-    """Commit what the journal holds. Errors are only reported, since the run has more important results.
+    """Commit the spending and refusals in the journal. Errors are only reported, since the run's results matter more.
 
-    `out_of_budget`: also record that the story stopped for its budget, for the person who decides about the next one.
+    `out_of_budget` also records that the story stopped at its budget, for the person who decides about the next one.
     """
     error = try_record_spending(session, out_of_budget)
     for _ in range(MAX_RACES):
@@ -52,12 +53,12 @@ def try_record_spending(session: Session, out_of_budget: bool) -> Prd2prError | 
 
 
 def commit_spending_notes(session: Session, state: BranchState, out_of_budget: bool = False) -> None:
-    """Commit one note per story that money was spent on; other spending counts for the PRD."""
+    """Commit one note per story that money was spent on. Other spending counts for the PRD."""
     entries = list_unrecorded(session.services.journal.entries_since(state.commit))
     has_entries = has_spend(sum_spend(entries)) or any(entry.kind in ABOUT_A_STORY for entry in entries)
     if not state.planned or not (has_entries or (out_of_budget and has_started(state, session.target.story))):
         return
-    session.log.branch_writes.pending = None  # these notes execute no comment
+    session.log.branch_writes.pending = None  # these notes answer no comment
     names = dict.fromkeys((*map(get_entry_subject, entries), session.target.story if out_of_budget else ""))
     started = [name for name in names if has_started(state, name)]
     for name in started or [""]:

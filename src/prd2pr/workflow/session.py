@@ -1,4 +1,4 @@
-"""The session: everything that the workflow works with, built once by an entry point."""
+"""The session: all objects that the workflow uses, built once by an entry point."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from prd2pr.workflow.ledger import SharedLedger
 
 @dataclass
 class CallsInFlight:
-    """Estimated spend of the model calls that have not returned yet."""
+    """The estimated spending of model calls that have not returned yet."""
 
     reserved: dict[str, Spend] = field(default_factory=dict)  # by purpose
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -41,7 +41,7 @@ class CallsInFlight:
 
 @dataclass
 class WorkerLog:
-    """Log lines and spend of this run's parallel workers; their own logs hold them too."""
+    """Log lines and spending of this run's parallel workers, which also write their own logs."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
@@ -52,26 +52,26 @@ class BranchWrites:
     """The commits of this run, and what other writers did to the branch meanwhile."""
 
     last: str = ""  # the last commit of this run
-    last_at: float = 0  # when it was made, by the monotonic clock; 0: none yet
-    commits: set[str] = field(default_factory=set)  # that this run put on the branch
-    foreign_head: str = ""  # a head by another writer whose state was read
+    last_at: float = 0  # its time by the monotonic clock; 0 if there is none yet
+    commits: set[str] = field(default_factory=set)  # commits that this run put on the branch
+    foreign_head: str = ""  # another writer's head that was checked for hand edits
     pending: ProcessedItem | None = None  # the command that the next commit will answer
     regression: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and the message
 
 
 @dataclass
 class RunLog:
-    """What this run did so far. It goes into the next commit and decides nothing."""
+    """The log of this run. It goes into the next commit, and no decision depends on it."""
 
     id: str
     started_at: str
-    started: float  # of the monotonic clock
+    started: float  # by the monotonic clock
     model: str = ""
     worker: str = ""  # the model that the current step called last
     steps: list[str] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
-    inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role, from killed runs that could not record it
+    inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role: unrecorded spending of killed runs
     calls: CallsInFlight = field(default_factory=CallsInFlight)
     workers: WorkerLog = field(default_factory=WorkerLog)
     branch_writes: BranchWrites = field(default_factory=BranchWrites)
@@ -80,7 +80,7 @@ class RunLog:
         self.lines.append({"at": at, "kind": kind, **facts})
 
     def record(self, at: str, older: Mapping[str, Spend]) -> RunRecord:
-        """Build the run's record; `older` is what the commit inherits from killed runs."""
+        """Build the run's record. `older` is the spending that the commit inherits from killed runs."""
         inherited = add_spends(self.inherited, older)
         return RunRecord(
             id=self.id,
@@ -93,22 +93,22 @@ class RunLog:
         )
 
     def forget(self, lines: int, steps: int) -> None:
-        """Drop what was logged for a commit that was not made."""
+        """Drop the log lines and steps of a commit that was not made."""
         del self.lines[lines:], self.steps[steps:]
 
 
 @dataclass(frozen=True)
 class RoleModel:
-    """The model that does the work of a role."""
+    """The model that plays a role."""
 
     model: Model
     edits_itself: bool = False  # `human` and `command:` write files without our tools
-    remembers: bool = False  # a paid answer may be reused for the same question
+    remembers: bool = False  # its paid answers may be reused for the same question
 
 
 @dataclass(frozen=True)
 class OutdatedPlan:
-    """The plan of this PRD version must not be worked on, and why."""
+    """The reason why the plan of this PRD version must not be used."""
 
     blob: str  # the PRD that was planned
     stop: NoAction
@@ -116,21 +116,19 @@ class OutdatedPlan:
 
 @dataclass(frozen=True)
 class Target:
-    """The branch, and the part of it, that this session works on."""
+    """The branch that this session works on, and the part of it if it is limited to one."""
 
     branch: str
     base_branch: str
     base_commit: str
-    story: str = ""  # the only story to work on; empty: all
+    story: str = ""  # the only story to work on; empty for all
     prd_branch: str = ""  # set when `branch` is a story branch
-    integrates: bool = False  # the worker of a story branch integrates it too
-    issue: int | None = None  # that the PRD was made from, or that asked for it
+    integrates: bool = False  # the story branch's worker also integrates it
+    issue: int | None = None  # the issue that contains or requested the PRD
 
 
 @dataclass(frozen=True)
 class Services:
-    """What the session does its work with."""
-
     writer: BranchWriter
     runner: TestRunner
     gathering: GatherContext
@@ -148,26 +146,26 @@ class Constraints:
     gate_policy: GatePolicy
     paths: PathRules
     limits: UsageLimits
-    approval: ApprovalMode = "given"  # on GitHub, as configured
-    secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may contain
+    approval: ApprovalMode = "given"  # on GitHub, the configured approval
+    secrets: Secrets = field(default_factory=Secrets)  # must not appear in commits or prompts
 
 
 @dataclass(frozen=True)
 class HostState:
-    """What the run on GitHub knows, and its callbacks; the defaults are those of a local run."""
+    """Facts and callbacks of a run on GitHub. The defaults are those of a local run."""
 
     outdated_plan: OutdatedPlan | None = None
-    published_head: str = ""  # the head that the status comment showed before this run; empty: none
-    refuted: BranchRefutation | None = None  # rewritten steps: nothing may be built on them
+    published_head: str = ""  # the head in the status comment before this run; empty if none
+    refuted: BranchRefutation | None = None  # rewritten steps, on which no work may be based
     continues: bool = False  # another step follows this one
-    on_command_done: Callable[[ProcessedItem], None] = lambda _: None  # called right before the commit that answers it
+    on_command_done: Callable[[ProcessedItem], None] = lambda _: None  # called before the commit that answers it
     waits_for_budget: Callable[[], bool] = lambda: False  # the last run stopped at its budget and asked a person
-    reload_prd: Callable[[Session], Session] = lambda session: session  # with the current text of the PRD
+    reload_prd: Callable[[Session], Session] = lambda session: session  # with the PRD's current text
 
 
 @dataclass(frozen=True)
 class Session:
-    """What one run works with, wired once by an entry point."""
+    """The objects that one run uses, wired once by an entry point."""
 
     git: Git
     store: StateStore
@@ -180,7 +178,7 @@ class Session:
     services: Services
     constraints: Constraints
     host: HostState = field(default_factory=HostState)
-    shared: SharedLedger | None = None  # with other workers of the same run
+    shared: SharedLedger | None = None  # shared with the run's other workers
 
     @property
     def work_directory(self) -> Path:
@@ -191,5 +189,5 @@ class Session:
 
 
 def get_stories_directory(git: Git, prd: str) -> Path:
-    """The private directory for stories that run in parallel."""
+    """Return the private directory for stories that run in parallel."""
     return git.private / "stories" / prd

@@ -30,7 +30,7 @@ ABOUT_A_STORY = ("refused", "trouble")
 
 @dataclass(frozen=True)
 class BranchSpend:
-    """Spending and time of the steps on the branch. The journal has what came after the last commit."""
+    """Spending and time of the steps on the branch. The journal contains what came after the last commit."""
 
     story: Spend = field(default_factory=Spend)
     prd: Spend = field(default_factory=Spend)
@@ -69,17 +69,17 @@ def sum_spend(entries: Iterable[JournalEntry], subject: str = "") -> Spend:
 
 
 def get_entry_subject(entry: JournalEntry) -> str:
-    """Return the story that an entry is about, or the PRD for calls of the planner."""
+    """Return the story that an entry is about, or the PRD for the planner's calls."""
     return str(entry.facts["story"] if entry.kind in ABOUT_A_STORY else entry.facts["key"].partition("/")[0])
 
 
 def list_unrecorded(entries: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """Return entries that no run's record on the branch includes yet."""
+    """Return the entries that no run record on the branch includes yet."""
     return tuple(entry for entry in entries if not entry.facts.get("recorded"))
 
 
 def compute_inherited_spend(entries: Iterable[JournalEntry], run: str) -> dict[str, Spend]:
-    """Return by role what killed runs spent; the current run must record it."""
+    """Return the spending of killed runs by role, which the current run must record."""
     return spend_by_role(entry for entry in list_unrecorded(entries) if entry.facts.get("run") != run)
 
 
@@ -94,13 +94,14 @@ def spend_by_role(entries: Iterable[JournalEntry]) -> dict[str, Spend]:
 def list_carried_entries(
     entries: Iterable[JournalEntry], story: str, stories: Iterable[str]
 ) -> tuple[JournalEntry, ...]:
-    """Return the entries that a commit about `story` does not settle: those of other stories.
+    """Return the entries of other stories, which a commit about `story` must carry over.
 
-    The run's record includes their money, but the other stories' records do not yet. Any commit settles failures.
+    The run's record includes their cost, but the other stories' records do not yet. Failures are not carried over,
+    since any commit records them.
     """
     candidates = [entry for entry in entries if entry.kind != "trouble" and get_entry_subject(entry) != story]
     if not candidates:
-        return ()  # the usual case: do not list the stories, of which there may be thousands
+        return ()  # the usual case, without listing what may be thousands of stories
     others = {*stories}
     return tuple(
         JournalEntry(entry.kind, entry.head, {**entry.facts, "recorded": True})

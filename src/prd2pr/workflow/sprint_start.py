@@ -24,7 +24,7 @@ WAITS_FOR_APPROVAL = "stories wait for approval"
 
 
 def prepare_sprint(session: Session, head: str) -> str | NoAction:
-    """Return the head to work from, with a sprint started if no approval is needed; else what it waits for."""
+    """Return the head to work from, starting a sprint if no approval is needed, or why work must wait."""
     state = session.store.load(head)
     if state.status.halted or all(story.status in SETTLED for story in state.backlog.stories):
         return head
@@ -41,7 +41,7 @@ def prepare_sprint(session: Session, head: str) -> str | NoAction:
 
 
 def begin_sprint(session: Session, state: BranchState) -> str | NoAction:
-    """Start the sprint: calling the program approves it, and `approval: none` needs no approval."""
+    """Start the sprint, unless it waits for a person's approval. Calling the program at a terminal approves it."""
     project_state = state.status.state
     if waits_for_person(situation := load_situation(session, state)):
         return describe_approval_wait(situation)
@@ -80,7 +80,7 @@ def is_carried_out_elsewhere(session: Session, head: str) -> bool:
 
 
 def block_sprint_for_ci(session: Session, reason: str) -> str | NoAction:
-    """Block an active sprint whose CI failed three times (`domain/ci.py`): a person decides."""
+    """Block an active sprint after three CI failures (`domain/ci.py`), so that a person decides."""
     head = session.git.branch_head(session.target.branch)
     state = session.store.load(head) if head else None
     if state is None or not state.planned or state.status.state is not ProjectState.SPRINT_ACTIVE:

@@ -212,7 +212,7 @@ def test_story_issues_are_recognized_by_their_first_line() -> None:
 def test_markers_carry_commits() -> None:
     text = f"x\n{make_marker('checked', 'a' * 40)}\ny"
     assert (read_sha_marker("checked", text), read_sha_marker("head", text)) == ("a" * 40, "")
-    with pytest.raises(ValueError, match="no marker"):
+    with pytest.raises(ValueError, match="part of a marker"):
         make_marker("story", "loyalty/x -->")
 
 

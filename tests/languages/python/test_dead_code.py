@@ -137,9 +137,9 @@ def test_an_unrelated_test_must_not_be_removed() -> None:
 
 def test_other_changes_are_objections() -> None:
     changed = EARN.replace("// 10", "// 9")
-    assert objections(source_now=changed)[0] == "src/shop/points.py has other changes than removed definitions"
+    assert objections(source_now=changed)[0] == "src/shop/points.py has changes other than removed definitions"
     assert objections(tests_now=ONE + TEST_EARN.replace("== 1", "== 0"))[0].startswith(
-        "tests/test_points.py has other "
+        "tests/test_points.py has changes other "
     )
 
 

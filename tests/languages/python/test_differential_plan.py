@@ -114,7 +114,7 @@ def test_new_nondeterminism_is_grave() -> None:
     found = plan("def f(a):\n    return a\n", "def f(a):\n    return a + 0\n")
     case = {"id": 0, "target": found.targets[0].id, "called": "f", "kind": "function", "self": None, "kwargs": {}}
     case |= {"args": [["plain", 1]], "origin": "recorded"}
-    plain, lots, slow = returned(1), {"unjudged": "draws lots"}, {"unjudged": "it does not end"}
+    plain, lots, slow = returned(1), {"unjudged": "uses randomness"}, {"unjudged": "it does not return"}
     for old, new, grave in ((plain, lots, True), (lots, plain, False), (lots, lots, False), (plain, slow, False)):
         functions, differences = compare_outcomes(found, [case], {"0": old}, {"0": new})
         assert functions[0].unjudged == 1

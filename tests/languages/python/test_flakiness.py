@@ -114,7 +114,7 @@ def test_another_program_has_its_own_clock() -> None:
         def second(a):
             return a + 1
         """)
-    assert seen == {**FINE, "clock": "other programs that the tests ask have a clock of their own"}
+    assert seen == {**FINE, "clock": "the tests use other programs, whose clocks are not shifted"}
 
 
 @pytest.mark.slow

@@ -387,7 +387,7 @@ def test_an_endless_loop_is_a_timeout() -> None:
                     raise RuntimeError("changed")
                 return add(a, b)
             """,
-            "with nothing changed, at the start",
+            "with unchanged code, at the start",
             id="minds-its-own-code",
         ),
         pytest.param(
@@ -408,7 +408,7 @@ def test_an_endless_loop_is_a_timeout() -> None:
                     raise RuntimeError("often enough")
                 return add(a, b)
             """,
-            "with nothing changed, at the end",
+            "with unchanged code, at the end",
             id="counts-its-runs",
         ),
     ],

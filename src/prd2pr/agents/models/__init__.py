@@ -1,6 +1,6 @@
 """Adapters of model providers: Anthropic, OpenAI-compatible servers, programs, people, recordings and plugins.
 
-`open_model` opens one by its name and imports only that adapter. May import `domain`, `state` and `errors`.
+`open_model` opens a model by name and imports only its adapter. May import `domain`, `state` and `errors`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from prd2pr.retry import RetryNotice, RetryPolicy, ignore_retry
 __all__ = ["Prices", "estimate_next_call", "is_self_editing", "open_model", "record_model"]
 
 SELF_EDITING_PREFIXES = ("human", "command:")
-BARE_PREFIX = "claude-"  # a name without a kind: `claude-sonnet-5-5`
+BARE_PREFIX = "claude-"  # a name without a kind, such as `claude-sonnet-5-5`
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def open_model(
     stdin: TextIO | None = None,
     stdout: TextIO | None = None,
 ) -> Model:
-    """Open the model that `spec` names; ModelMissing says what is missing and how to provide it.
+    """Open the model named by `spec`; raise ModelMissing, with a remedy, if it is not available.
 
-    `replay:` and `command:` paths are relative to `cwd`. `human` uses `stdin` and `stdout`.
+    Paths in `replay:` and `command:` are relative to `cwd`. `human` uses `stdin` and `stdout`.
     """
     kind, rest = _parse_spec(spec.strip())
     surroundings = ModelContext(
@@ -65,12 +65,12 @@ def open_model(
 
 
 def is_self_editing(spec: str, model: Model) -> bool:
-    """Whether it edits the files of its workspace without our tools: a person, a program, or a plugin that says so."""
+    """Return whether the model edits files without our tools: a person, a program, or a plugin that declares it."""
     return spec.strip().startswith(SELF_EDITING_PREFIXES) or bool(getattr(model, "edits_itself", False))
 
 
 def record_model(model: Model, path: Path, *, title: str = "") -> Model:
-    """Wrap the model so that every reply is kept in a transcript for `replay:`."""
+    """Wrap the model so that every reply is saved in a transcript for `replay:`."""
     from prd2pr.agents.models.recorder import RecordingModel
 
     return RecordingModel(model, path, title=title)
@@ -116,9 +116,9 @@ def _open_plugin(name: str, around: ModelContext) -> Model:
 
 @dataclass(frozen=True)
 class ModelKind:
-    form: str  # how it is written
+    form: str  # how the kind is written
     open: Callable[[str, ModelContext], Model]
-    alone: bool = False  # nothing follows the name
+    alone: bool = False  # whether the kind takes no argument
 
 
 KINDS: dict[str, ModelKind] = {

@@ -33,9 +33,9 @@ STOPS: dict[str, Stop] = {
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
     "refusal": "refusal",
-}  # all others are a natural end
+}  # all other stop reasons are a natural end
 
-# An error inside a stream has the stream's status 200; only its type says what happened.
+# An error inside a stream has the stream's status 200, so only its type shows what happened.
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -47,7 +47,7 @@ STATUS_OF_TYPE = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-# The API reports an account's own spending limits as bad requests, recognisable only by their text.
+# The API reports an account's own spending limits as bad requests, which only their text identifies.
 SPENDING_WORDS = ("credit balance", "usage limits", "spend limit")
 
 REMEDIES = {
@@ -62,8 +62,8 @@ REMEDIES = {
 class ThinkingStore:
     """Stores a model's thinking blocks, keyed by the first tool call that followed them.
 
-    The API requires them back unchanged with those tool calls, and our blocks cannot hold them. Losing them in a new
-    process is harmless: the conversation starts again.
+    The API requires them to be sent back unchanged with those tool calls, and our blocks cannot represent them. Losing
+    them in a new process is harmless, because the conversation starts again.
     """
 
     KEPT = 64
@@ -104,7 +104,7 @@ class AnthropicModel:
         self._client = anthropic.Anthropic(
             api_key=self._key,
             base_url=self._url,
-            max_retries=0,  # our own retries are counted, reported and cover interrupted streams
+            max_retries=0,  # we retry ourselves, so that retries are counted and reported and cover interrupted streams
             timeout=anthropic.Timeout(read_timeout, connect=15.0),
         )
 
@@ -125,14 +125,14 @@ class AnthropicModel:
         return self._model, f"anthropic:{self._model}"
 
     def _ask(self, parameters: Mapping[str, Any]) -> SdkMessage:
-        """Send the request once. An answer counts only if its end was received."""
+        """Send the request once. A response counts only if it was received completely."""
         try:
             with self._client.messages.stream(**parameters) as stream:
                 if not any(event.type == "message_stop" for event in stream):
                     raise TransientFailure("the answer broke off in the middle")
                 return stream.get_final_message()
         except anthropic.APIStatusError as error:
-            raise self._explain(error) from None  # the SDK's error holds the request and with it the key
+            raise self._explain(error) from None  # the SDK's error contains the request and therefore the key
         except anthropic.APITimeoutError:
             raise TransientFailure("no answer in time") from None
         except anthropic.APIConnectionError as error:
@@ -200,6 +200,6 @@ def _blocks(message: SdkMessage) -> tuple[Block, ...]:
         if block.type == "text":
             blocks.append(Text(block.text))
         elif block.type == "tool_use":
-            arguments: object = block.input  # a model can break the type that the SDK declares
+            arguments: object = block.input  # a model's reply may not match the type that the SDK declares
             blocks.append(ToolUse(block.id, block.name, arguments if isinstance(arguments, dict) else {}))
     return tuple(blocks)

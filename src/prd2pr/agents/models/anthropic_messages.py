@@ -12,9 +12,8 @@ Json = dict[str, Any]
 ThinkingLookup = Callable[[Message], list[Json]]
 
 MAX_BREAKPOINTS = 4
-KEPT_AT_START = (
-    2  # the stable prefix, shared by roles and stories; the others go to the end, where a turn follows a turn
-)
+# Marks kept at the stable prefix that roles and stories share; the others go to the end of the growing conversation.
+KEPT_AT_START = 2
 EPHEMERAL = {"type": "ephemeral"}
 
 
@@ -45,7 +44,7 @@ def to_anthropic_request(request: Request, model: str, thoughts: ThinkingLookup 
 
 
 def _merge_turns(messages: Iterable[Message], thoughts: ThinkingLookup) -> list[Json]:
-    """Merge messages so that roles alternate, nothing is empty and tool results precede text, as the API requires."""
+    """Merge messages so that roles alternate, none is empty and tool results precede text, as the API requires."""
     turns: list[Json] = []
     for message in messages:
         content = thoughts(message) + [_to_block(block) for block in message.blocks if not _is_empty(block)]
@@ -81,7 +80,7 @@ def _cache_control(cache: bool) -> Json:
 
 
 def _mark_conversation(messages: Sequence[Json]) -> None:
-    """Mark the end from the second turn on, so that the next turn reads this one from the cache."""
+    """Mark the end of the conversation from the second turn on, so that the next turn reads this one from the cache."""
     if len(messages) > 1:
         messages[-1]["content"][-1].setdefault("cache_control", dict(EPHEMERAL))
 

@@ -12,10 +12,13 @@ from prd2pr.domain.records import Spend
 
 @dataclass(frozen=True)
 class Purpose:
-    """Which role calls, and for what. Transcripts are looked up by this key, so they survive reworded prompts."""
+    """The role that calls the model, and its purpose.
+
+    Transcripts are looked up by this key, so they remain valid if prompts are reworded.
+    """
 
     role: str
-    subject: str  # the story's id, or the PRD's
+    subject: str  # the id of the story or the PRD
     phase: str
     attempt: int = 1
     turn: int = 1
@@ -27,8 +30,8 @@ class Purpose:
 @dataclass(frozen=True)
 class Text:
     text: str
-    cache: bool = False  # a prefix that ends here is worth caching
-    part: str = ""  # of the prompt, for the token report
+    cache: bool = False  # whether the prefix that ends here should be cached
+    part: str = ""  # part of the prompt, for the token report
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Request:
     system: tuple[Text, ...]
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
-    output_schema: Mapping[str, Any] | None = None  # structured output: the reply's text is JSON of this schema
+    output_schema: Mapping[str, Any] | None = None  # for structured output, the JSON schema of the reply's text
     max_tokens: int = 16_000
     workspace: Path | None = None  # for workers that edit files themselves (`command:`, `human`)
     writable: tuple[str, ...] = ()  # globs, for such workers
@@ -96,6 +99,6 @@ class Reply:
 
 
 class Model(Protocol):
-    name: str  # for people: "claude-sonnet-5-5", "replay of loyalty.jsonl"
+    name: str  # for display, such as "claude-sonnet-5-5" or "replay of loyalty.jsonl"
 
     def reply(self, request: Request) -> Reply: ...

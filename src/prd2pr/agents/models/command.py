@@ -1,6 +1,6 @@
 """`command:PROGRAM ARGS`: any program that reads a request on its standard input and writes a reply on its output.
 
-The program gets one JSON object:
+The program receives one JSON object:
 
     {"purpose": {"key": …, "role": …, "subject": …, "phase": …, "attempt": 1, "turn": 1}, "model": "…",
      "system": [blocks], "messages": [{"role": "user" | "assistant", "content": [blocks]}],
@@ -11,15 +11,15 @@ and answers with one of
 
     {"content": [blocks] or "text", "stop": "end" | "tool_use" | "max_tokens" | "refusal", "model": "…",
      "usage": {"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "usd": 0.0}}
-    plain text                      (where `output_schema` is set: the JSON text itself)
-    no output                       (only with a workspace: its work is what it edited there)
+    plain text                      (the JSON text itself if `output_schema` is set)
+    no output                       (only with a workspace, in which it has edited files)
 
-Blocks are those of `message_blocks.py`; everything but "content" is optional. Without `usd`, the cost is unknown unless
-`prices:` has the reply's model. The program may edit the files under "workspace", which is its working directory; its
-writes are checked afterwards.
+Blocks have the format of `message_blocks.py`; all fields except "content" are optional. Without `usd`, the cost is
+unknown unless `prices:` has the reply's model. The program may edit the files under "workspace", which is its working
+directory; its writes are checked afterwards.
 
-It runs without a shell, in its own process group that is killed at the end, and sees none of our keys: only the
-variables of `PASSED_VARIABLES` and those that PRD2PR_COMMAND_ENV names (comma-separated). An argument that names a file
+It runs without a shell, in its own process group that is killed at the end. It sees none of our keys, but only the
+variables in `PASSED_VARIABLES` and those that PRD2PR_COMMAND_ENV names (comma-separated). An argument that names a file
 is made absolute when the model is opened, so that `command:python3 worker.py` works from any working directory.
 """
 
@@ -74,7 +74,7 @@ class CommandModel:
             ) from error
 
     def estimate(self, request: Request | None) -> CallEstimate:
-        """Estimate a call; zero without a configured price, because a program may report its own cost."""
+        """Estimate the cost of a call; zero without a configured price, since a program may report its own cost."""
         price = find_price(self._prices, self.name)
         return estimate_call(self.name, price, request) if price else CallEstimate(self.name)
 
@@ -113,7 +113,7 @@ class CommandModel:
             return process.wait(self._timeout)
         except subprocess.TimeoutExpired:
             return None
-        finally:  # also on Ctrl-C: none of its processes may keep editing the workspace
+        finally:  # even on Ctrl-C, none of its processes may keep editing the workspace
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -138,7 +138,7 @@ class CommandModel:
         if usage is None:
             return Spend(calls=1, usd=None)
         if not isinstance(usage, dict):
-            raise ValueError('"usage" is not an object')  # noqa: TRY004 - bad data, not a bad call
+            raise ValueError('"usage" is not an object')  # noqa: TRY004 - invalid data, not a wrong call
         try:
             spend = Spend.model_validate({"usd": None, **usage, "calls": 1})
         except ValidationError as error:
@@ -199,7 +199,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
 
 
 def parse_command_answer(output: str, request: Request) -> dict[str, Any]:
-    """Return the answer as an object; plain text is wrapped in one. ValueError if it is neither."""
+    """Return the answer as an object, wrapping plain text in one; raise ValueError if it is neither."""
     text = output.strip()
     if not text:
         if request.workspace is None:

@@ -1,4 +1,4 @@
-"""`human`: a person does a phase in the workspace with their own tools; the same gate checks the result."""
+"""`human`: a person does a phase in the workspace with their own tools, and the same gate checks the result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class HumanModel:
         return line.strip()
 
     def _understand(self, line: str, request: Request) -> Block | None:
-        """Return the answer as a block; None after an unknown answer was reported."""
+        """Return the answer as a block, or None after reporting an unknown answer."""
         word, _, rest = line.partition(" ")
         match word.rstrip(":").lower():
             case "" | "done" if not needs_json(request):
@@ -117,7 +117,7 @@ def format_choices(request: Request) -> str:
 
 
 def needs_json(request: Request) -> bool:
-    """Whether the step needs more fields than the report that "done" is converted to."""
+    """Return whether the step needs more fields than the report that "done" is converted to."""
     if request.output_schema is not None:
         return True
     tool = _submit_tool(request)
@@ -125,7 +125,7 @@ def needs_json(request: Request) -> bool:
 
 
 def _report(request: Request, status: str, explanation: str) -> Block:
-    """Report as a call of `submit` if the step has one, else as plain text."""
+    """Report by calling `submit` if the step has it, otherwise as plain text."""
     tool = _submit_tool(request)
     if tool is None or "status" not in tool.schema.get("properties", {}):
         return Text(explanation if status == "done" else f"{status}: {explanation}")

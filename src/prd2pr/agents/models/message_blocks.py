@@ -27,7 +27,10 @@ def block_to_json(block: Block) -> dict[str, Any]:
 
 
 def content_from_json(content: object) -> tuple[Block, ...]:
-    """Parse the blocks of a reply; a string is one text block. ValueError names the invalid block."""
+    """Parse the blocks of a reply; a string is one text block.
+
+    Raise ValueError, naming the block, if one is invalid.
+    """
     match content:
         case str():
             return (Text(replace_surrogates(content)),)
@@ -48,7 +51,7 @@ def _block_from_json(block: object, number: int) -> Block:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates: JSON can express them, UTF-8 cannot."""
+    """Replace lone surrogates, which JSON can represent but UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode()
 
 

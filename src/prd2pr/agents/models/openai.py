@@ -38,7 +38,7 @@ REMEDIES = {
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another host."""
+    """Refuses redirects, which would send the key to another host."""
 
     def redirect_request(self, *_: object, **__: object) -> None:
         return None
@@ -82,7 +82,6 @@ class OpenAiCompatibleModel:
         return self._model, f"openai:{self._model}"
 
     def _ask(self, wire: Mapping[str, Any]) -> Reply:
-        """Send the request once."""
         try:
             with self._opener.open(self._request(wire), timeout=self._timeout) as response:
                 data = response.read()
@@ -103,7 +102,7 @@ class OpenAiCompatibleModel:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         body = json.dumps(wire, ensure_ascii=False).encode()
-        return urllib.request.Request(self._url, body, headers)  # noqa: S310 - http(s) only, by read_base_url
+        return urllib.request.Request(self._url, body, headers)  # noqa: S310 - read_base_url allows only http(s)
 
     def _to_reply(self, body: Any) -> Reply:
         blocks, stop = read_openai_answer(body)

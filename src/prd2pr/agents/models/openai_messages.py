@@ -1,4 +1,4 @@
-"""Convert a `Request` to the chat-completions format, and its answer back."""
+"""Convert a `Request` to the chat-completions format, and the response back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_openai_answer(body: object) -> tuple[tuple[Block, ...], Stop]:
     words = message.get("content")
     blocks: list[Block] = [Text(words)] if isinstance(words, str) and words else []
     blocks += [_read_tool_use(call, number) for number, call in enumerate(message.get("tool_calls") or (), 1)]
-    # Some servers finish with "stop" although they call a tool.
+    # Some servers finish with "stop" even if they call a tool.
     asks = any(isinstance(block, ToolUse) for block in blocks)
     return tuple(blocks), STOPS.get(reason, "tool_use" if asks else "end")
 
@@ -79,7 +79,7 @@ def _read_tool_use(call: object, number: int) -> ToolUse:
 
 
 def _read_arguments(text: object) -> Mapping[str, Any]:
-    """Parse the arguments; anything but a JSON object is passed on, so that the tool can report the error."""
+    """Parse the arguments. Anything but a JSON object is passed on, so that the tool can report the error."""
     try:
         value = json.loads(text) if isinstance(text, str) and text.strip() else text or {}
     except ValueError:

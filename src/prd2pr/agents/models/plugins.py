@@ -1,4 +1,4 @@
-"""`plugin:NAME`: a worker from another package, found by an entry point of the group `prd2pr.workers`.
+"""`plugin:NAME`: a worker from another package, found through an entry point of the group `prd2pr.workers`.
 
 The entry point names a function that takes an `Opening` and returns a `Model`. Errors of a plugin are reported with its
 name and package, so that they are not mistaken for errors of prd2pr or of the PRD.
@@ -22,7 +22,7 @@ GROUP = "prd2pr.workers"
 
 @dataclass(frozen=True)
 class Opening:
-    """Arguments for opening a plugin. `argument` follows its name: `plugin:NAME:ARGUMENT`."""
+    """Arguments for opening a plugin. `argument` follows its name, as in `plugin:NAME:ARGUMENT`."""
 
     name: str
     argument: str = ""
@@ -34,7 +34,7 @@ Opener = Callable[[Opening], Model]
 
 
 class PluginModel:
-    """Wraps a plugin's model: reports its errors as the plugin's and checks its answers."""
+    """Wraps a plugin's model, attributing its errors to the plugin and checking its answers."""
 
     def __init__(self, plugin: str, inner: Model) -> None:
         self.name = inner.name
@@ -73,7 +73,7 @@ class PluginModel:
 
 
 def open_plugin(spec: str, *, env: Mapping[str, str], cwd: Path) -> Model:
-    """Open the plugin that `spec` names: NAME or NAME:ARGUMENT."""
+    """Open the plugin named by `spec`, which is NAME or NAME:ARGUMENT."""
     name, _, argument = spec.partition(":")
     found = select_entry_point(name.strip(), entry_points(group=GROUP))
     plugin = f"plugin:{found.name} ({_package_label(found)})"
@@ -92,7 +92,7 @@ def open_plugin(spec: str, *, env: Mapping[str, str], cwd: Path) -> Model:
 
 
 def select_entry_point(name: str, found: Iterable[EntryPoint]) -> EntryPoint:
-    """Return the only entry point of this name; ModelMissing if there is none or more than one."""
+    """Return the only entry point with this name; raise ModelMissing if there is none or more than one."""
     every = list(found)
     named = {(each.value, _package_label(each)): each for each in every if each.name == name}
     if len(named) == 1:

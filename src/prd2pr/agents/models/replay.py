@@ -26,10 +26,10 @@ class ReplayModel:
         recorded = self._transcript.replies.get(key)
         if recorded is None:
             raise self._missing(key)
-        # Tokens are those of the recording; reading a file costs no money.
+        # Token counts are those of the recording; reading a file costs no money.
         return dataclasses.replace(recorded, spend=recorded.spend.model_copy(update={"usd": 0.0}))
 
-    def estimate(self, request: Request | None) -> CallEstimate:  # noqa: ARG002 - a file's answer costs the same always
+    def estimate(self, request: Request | None) -> CallEstimate:  # noqa: ARG002 - replies from a file have a fixed cost
         return CallEstimate(self.name)
 
     def _missing(self, key: str) -> TranscriptEnded:

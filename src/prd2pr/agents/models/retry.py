@@ -15,7 +15,7 @@ MODEL_RETRIES = RetryPolicy(tries=6, first_wait=1.0, longest_wait=60.0, longest_
 
 
 class TransientFailure(Exception):
-    """A call failed that may succeed later. Never leaves the adapters."""
+    """A failed call that may succeed later. Never leaves the adapters."""
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
         super().__init__(why)
@@ -24,7 +24,7 @@ class TransientFailure(Exception):
 
 
 def call_with_retries(call: Callable[[], T], policy: RetryPolicy, where: str) -> T:
-    """Return the call's result; ModelProblem when all tries failed. Only `TransientFailure` is retried."""
+    """Return the call's result; raise ModelProblem if all tries fail. Only `TransientFailure` is retried."""
     attempt = 0
     while True:
         attempt += 1

@@ -5,8 +5,8 @@
      "request_digest": "sha256:…"}
 
 The key is the request's purpose, not its text, so a transcript survives reworded prompts. `usage` has the fields of a
-`Spend` and is optional; so is `request_digest`, which helps people to compare recordings. Of two lines with the same
-key the later one counts. An incomplete last line, left by a killed process, is ignored.
+`Spend` and is optional; so is `request_digest`, which helps people to compare recordings. If two lines have
+the same key, the later one counts. An incomplete last line, left by a killed process, is ignored.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _line(value: Mapping[str, Any]) -> str:
 
 
 def request_digest(request: Request) -> str:
-    """Hash everything that the model was shown; the path of the workspace is not part of it."""
+    """Hash everything that the model was shown, except the path of the workspace."""
     shown = {
         "system": [block.text for block in request.system],
         "messages": [
@@ -74,7 +74,7 @@ def request_digest(request: Request) -> str:
 
 
 def load_transcript(path: Path) -> Transcript:
-    """Read and check the whole file; InputInvalid names the file and the line."""
+    """Read and check the whole file; raise InputInvalid, with the file and line, if it is invalid."""
     lines = _read_lines(path)
     if not lines:
         raise _invalid_transcript("The transcript is empty", path, 1, f"Its first line must be {REQUIRED_HEADER}.")
@@ -106,7 +106,7 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def is_torn(rest: bytes) -> bool:
-    """Whether the text after the last line feed is empty or an unfinished line of a killed writer."""
+    """Return whether the text after the last newline is empty or the unfinished line of a killed writer."""
     try:
         json.loads(rest)
     except (ValueError, RecursionError):

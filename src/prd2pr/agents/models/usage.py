@@ -1,4 +1,4 @@
-"""Convert a provider's token counts to a `Spend`: tokens always, dollars only with a configured price."""
+"""Convert a provider's token counts to a `Spend`, with tokens always and dollars only if a price is configured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.domain.costs.context_budget import (
 from prd2pr.domain.costs.estimate import PER_MILLION, Price
 from prd2pr.domain.records import Spend
 
-USUAL_OUTPUT_TOKENS = 2_000  # of a typical answer; estimating with `max_tokens` would stop every small budget
+USUAL_OUTPUT_TOKENS = 2_000  # tokens of a typical answer; estimating with `max_tokens` would stop every small budget
 
 Prices = Mapping[str, Price]
 
@@ -40,7 +40,7 @@ class Usage:
         )
 
     def dollars(self, price: Price) -> float:
-        """Without a cache price, cached tokens cost as much as other input."""
+        """Return the cost. Without a cache price, cached tokens cost as much as other input."""
         read = price.input if price.cache_read is None else price.cache_read
         write = price.input if price.cache_write is None else price.cache_write
         cost = self.input * price.input + self.cache_read * read + self.cache_write * write + self.output * price.output
@@ -48,24 +48,27 @@ class Usage:
 
 
 def find_price(prices: Prices, *names: str) -> Price | None:
-    """Return the price of the first name that has one; zero is a price too."""
+    """Return the price of the first name that has one, even if it is zero."""
     return next((prices[name] for name in names if name in prices), None)
 
 
 @runtime_checkable
 class CostEstimator(Protocol):
-    """A model that can estimate the cost of a call. All adapters of this package can."""
+    """A model that can estimate the cost of a call, as all adapters of this package can."""
 
     def estimate(self, request: Request | None) -> CallEstimate: ...
 
 
 def estimate_next_call(model: Model, request: Request | None = None) -> CallEstimate:
-    """For `domain.costs.budget.check`. A model without estimates has no price, so that a dollar limit stops it."""
+    """Estimate the next call for `domain.costs.budget.check`.
+
+    A model without estimates has no price, so that a dollar limit stops it.
+    """
     return model.estimate(request) if isinstance(model, CostEstimator) else CallEstimate(model.name, usd=None)
 
 
 def estimate_call(model: str, price: Price | None, request: Request | None) -> CallEstimate:
-    """Estimate one call; without a request, only whether it has a price."""
+    """Estimate the cost of one call; without a request, only whether it has a price."""
     if request is None:
         return CallEstimate(model, usd=None if price is None else 0.0)
     usage = Usage(
@@ -81,7 +84,7 @@ def count_prompt_characters(request: Request) -> int:
 
 
 def list_prompt_pieces(request: Request) -> list[tuple[str, int]]:
-    """List part and characters of each piece of a prompt, in the order in which providers read and cache it."""
+    """List each piece's part and length in characters, in the order in which providers read and cache the prompt."""
     form = request.output_schema
     tools = (len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
     return [

@@ -1,6 +1,6 @@
 """Criteria that a role adds to a plan. RED has to test them like all others.
 
-A story takes five. Further criteria, and those of a story without tests, become a follow-up story.
+A story can have five criteria. Further ones, and those of a story without tests, become a follow-up story.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_requested_criteria(prd: Prd, backlog: Backlog, wanted: Iterable[Requeste
 def split_by_capacity(
     story: Story, wanted: Sequence[CriterionAnswer]
 ) -> tuple[Sequence[CriterionAnswer], Sequence[CriterionAnswer]]:
-    """Split new criteria into those that the story can take and those for another story; repetitions are dropped."""
+    """Split new criteria into those that fit into the story and those for another one, dropping duplicates."""
     existing = {collapse_whitespace(each.text) for each in story.criteria}
     new = {collapse_whitespace(each.text): each for each in wanted if collapse_whitespace(each.text) not in existing}
     fresh = list(new.values())[: LIMITS.criteria]

@@ -1,4 +1,4 @@
-"""The findings of the roles before the plan, as a bounded text for the planner: verdict, approach, facts, notes."""
+"""A bounded text for the planner from the roles that run before it: verdict, approach, facts, notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.agents.outputs.why import WhyAnswer, WhyRuling
 from prd2pr.domain.memory_records import LibraryNote, SpikeRecord
 from prd2pr.domain.wording import limit_lines
 
-BRIEF_LIMIT = 6_000  # characters: 1,500 tokens
+BRIEF_LIMIT = 6_000  # characters, about 1,500 tokens
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Deployment: what a plan requires of the environment that the program runs in, and the rollback."""
+"""Deployment: what a plan requires of the program's environment, and how to roll it back."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _PAGE_WORDS = re.compile(
     r"browsers?|html|css|layout|responsive|accessib\w+|wireframes?)\b",
     re.IGNORECASE,
 )
-MIN_PAGE_WORDS = 2  # a single "form" may occur in a PRD about data; several words indicate a page
+MIN_PAGE_WORDS = 2  # a single "form" may occur in a PRD about data; several such words indicate a page
 
 
 class Slice(Record):
@@ -36,14 +36,14 @@ class DesignerAnswer(Record):
 
 
 def has_front_end(prd: Prd, files: Iterable[str]) -> bool:
-    """Whether the PRD mentions pages several times, or once in a repository that has page files."""
+    """Return whether the PRD mentions pages several times, or once in a repository that has page files."""
     named = len({found.lower() for found in _PAGE_WORDS.findall(prd.text)})
     pages = any(path.endswith(_PAGE_FILES) for path in files)
     return named >= (1 if pages else MIN_PAGE_WORDS)
 
 
 def drop_unknown_slices(answer: DesignerAnswer, backlog: Backlog) -> DesignerAnswer:
-    """Keep the slices of stories that exist."""
+    """Drop slices of stories that do not exist."""
     known = {story.id for story in backlog.stories}
     return answer.model_copy(update={"slices": tuple(each for each in answer.slices if each.story in known)})
 

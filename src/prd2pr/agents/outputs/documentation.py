@@ -1,6 +1,6 @@
 """Documentation: notes about the libraries that the work will use, refreshed once a week.
 
-Code finds the libraries in the manifests and the PRD.
+The libraries are found in the manifests and the PRD, without a model.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class DocumentationAnswer(Record):
 
 class Library(NamedTuple):
     name: str
-    wanted: str  # the versions that the manifest allows; empty: any
+    wanted: str  # the versions that the manifest allows; empty for any
 
 
 def find_libraries(prd: Prd, files: Mapping[str, str]) -> tuple[Library, ...]:
-    """Find the libraries that the project declares and those that the PRD adds; those that the PRD names first."""
+    """Find the libraries that the project declares or the PRD adds, with those named in the PRD first."""
     found: dict[str, Library] = {}
     for line in (*_declared_requirements(files), *prd.dependencies):
         read = _REQUIREMENT.match(line.strip().strip("`"))
@@ -81,7 +81,7 @@ def find_undocumented_libraries(wanted: Iterable[Library], known: Mapping[str, L
 
 
 def keep_requested_libraries(answer: DocumentationAnswer, wanted: Iterable[Library]) -> DocumentationAnswer:
-    """Keep each requested library once and drop the others."""
+    """Keep each requested library once and drop all others."""
     names = {normalize_library_name(library.name) for library in wanted}
     kept = {
         normalize_library_name(each.library): each

@@ -25,18 +25,18 @@ class EstimateAnswer(Record):
 
 
 def compute_three_point_estimate(optimistic: float, likely: float, pessimistic: float) -> float:
-    """Return the weighted mean (1:4:1); the values are sorted first because a model may mix them up."""
+    """Return the weighted mean (1:4:1). The values are sorted first, because a model may mix them up."""
     low, middle, high = sorted((optimistic, likely, pessimistic))
     return (low + 4 * middle + high) / 6
 
 
 def format_estimate_verdict(learnt: CorrectionFactor) -> str:
-    """Describe the correction factor that was applied to the minutes of a plan."""
+    """Describe the correction factor that was applied to a plan's estimates."""
     return f"times {learnt.minutes:.2f}, learnt from {count(learnt.timed, 'story')}"
 
 
 def apply_estimates(backlog: Backlog, answer: EstimateAnswer | None, factor: float | None) -> Backlog:
-    """Apply estimates and correction factor to the plan; without either, it stays unchanged."""
+    """Apply the estimates and the correction factor to the plan, which stays unchanged without either."""
     given = {each.story: each for each in answer.stories} if answer else {}
     stories = tuple(_apply_estimate(story, given.get(story.id), factor) for story in backlog.stories)
     return backlog if stories == backlog.stories else backlog.model_copy(update={"stories": stories})

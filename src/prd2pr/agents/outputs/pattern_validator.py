@@ -1,4 +1,4 @@
-"""Pattern Validator: how well new code follows the patterns of this code base, as a score."""
+"""Pattern Validator: a score for how well new code follows the patterns of this code base."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from prd2pr.domain.records import Record
 
 Followed = Literal["wholly", "mostly", "partly", "not", "not applicable"]
-MAX_RULES = 20  # of one file
+MAX_RULES = 20  # per file
 _LIST_ITEM = re.compile(r"^[-*+] +(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 SCORES: dict[str, float] = {"wholly": 100, "mostly": 75, "partly": 40, "not": 0}
 
@@ -30,7 +30,10 @@ class PatternAnswer(Record):
 
 
 def extract_convention_rules(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the rules in the convention files by id: list items, or paragraphs of a file without a list."""
+    """Return the rules in the convention files by id.
+
+    A rule is a list item, or a paragraph if the file has no list.
+    """
     found: dict[str, str] = {}
     for path, text in texts.items():
         name = path.rpartition("/")[2].removesuffix(".md")
@@ -50,7 +53,7 @@ def drop_unknown_patterns(answer: PatternAnswer, patterns: Iterable[str]) -> Pat
 
 
 def compute_compliance(judged: Iterable[PatternJudgement]) -> float | None:
-    """Return the mean score of the applicable patterns, 0 to 100; None if none applies."""
+    """Return the mean score of the applicable patterns from 0 to 100, or None if none applies."""
     scores = [SCORES[each.followed] for each in judged if each.followed in SCORES]
     return round(sum(scores) / len(scores), 1) if scores else None
 

@@ -1,4 +1,4 @@
-"""Retrospective: lessons of a PRD. Code counts the numbers (`memory.lessons`); a model may interpret them."""
+"""Retrospective: lessons of a PRD. The numbers are counted by code (`memory.lessons`); a model may interpret them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RetrospectiveAnswer(Record):
 
 @dataclass(frozen=True)
 class StoryFacts:
-    """How one story went."""
+    """The effort, attempts and refusals of one story."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class StoryFacts:
 
 
 def format_story_facts(stories: Sequence[StoryFacts]) -> str:
-    """Format one line for each story, for the role that interprets them."""
+    """Format one line per story, for the role that interprets them."""
     return "\n".join(
         f"{each.id} ({each.status}) {each.title}: estimated {each.estimated_minutes:g} min, took "
         f"{each.actual_minutes:.1f} min of runner time, {count(each.attempts, 'attempt')}"

@@ -62,7 +62,7 @@ def format_review_verdict(answer: ReviewAnswer) -> str:
 
 
 def format_blocking_reason(answer: ReviewAnswer) -> str:
-    """Explain why the story is blocked: the evidence of the first criterion, and the ids of the others."""
+    """Explain why the story is blocked, with the evidence of the first criterion and the ids of the others."""
     first, *others = list_blocking_criteria(answer)
     also = f" (and {', '.join(each.criterion for each in others)})" if others else ""
     return f"Review: {first.criterion} is not met{also}: {clip(' '.join(first.evidence.split()), MAX_EVIDENCE)}"

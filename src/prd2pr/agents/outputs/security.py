@@ -45,23 +45,22 @@ def list_security_criteria(answer: SecurityAnswer) -> tuple[RequestedCriterion, 
 
 
 def format_security_verdict(answer: SecurityAnswer) -> str:
-    """Return the highest severity."""
     order: tuple[Severity, ...] = ("critical", "high", "medium", "low")
     return next((level for level in order if any(each.severity == level for each in answer.risks)), CLEAR)
 
 
 def format_security_question(answer: SecurityAnswer) -> str:
-    """Format the question about critical risks for a person; empty if there are none."""
+    """Format the question to a person about critical risks, or return "" if there are none."""
     critical = [each for each in answer.risks if each.severity == CRITICAL]
     risks = "; ".join(f"{each.story}: {each.what}" for each in critical)
     return f"Security: should this be built despite a critical risk? {risks}" if critical else ""
 
 
-QUESTION_PREFIX = "Security: "  # of every question by this role
+QUESTION_PREFIX = "Security: "  # start of every question by this role
 
 
 def find_security_question(backlog: Backlog, record: RoleRecord | None) -> str:
-    """Return the question that a person answers by approving the plan; empty if there is none."""
+    """Return the question that a person answers by approving the plan, or "" if there is none."""
     if record is None or record.verdict not in VERDICTS_FOR_PERSON:
         return ""
     return next((each for each in backlog.questions if each.startswith(QUESTION_PREFIX)), "")

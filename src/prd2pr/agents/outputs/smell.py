@@ -1,6 +1,6 @@
-"""Smell: warnings about a story's code, by metrics alone. They block nothing.
+"""Smell: warnings about a story's code, based on metrics alone. They block nothing.
 
-Only what the story made worse is reported: a file that was long before and did not grow is not.
+Only deterioration is reported: a file that was already long and did not grow is not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StoryCode:
 
     before: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
-    planned: tuple[str, ...] = ()  # by design and plan; empty: not known
+    planned: tuple[str, ...] = ()  # paths in the design and plan; empty if not known
     history: Mapping[str, tuple[float, ...]] = field(
         default_factory=dict
     )  # complexity at earlier stories, oldest first
@@ -97,7 +97,7 @@ def _check_drift(code: StoryCode) -> Iterator[SmellWarning]:
 
 
 def _iter_functions(source: str) -> Iterator[tuple[str, int, int]]:
-    """Yield qualified name, length and line of each function."""
+    """Yield the qualified name, length and line of each function."""
     tree = parse_python(source)
     waiting: list[tuple[str, ast.AST]] = [("", tree)] if tree else []
     while waiting:

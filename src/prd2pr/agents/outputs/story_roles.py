@@ -49,7 +49,7 @@ class SpikeAnswer(WorkReport):
 
 
 def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of `model` without references and titles: shorter, and supported by every provider."""
+    """Return the model's JSON Schema without references and titles, which is shorter and works with every provider."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
     inlined = _inline(schema, definitions)
@@ -58,9 +58,9 @@ def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def merge_schemas(outputs: Iterable[type[BaseModel]]) -> dict[str, Any]:
-    """Merge schemas into one that all these answers fit; fields that not every role has are optional.
+    """Merge schemas into one that accepts all these answers. Fields that not every role has become optional.
 
-    Providers cache a prompt from its tools on, so roles share the cache only if their tools are the same.
+    Providers cache a prompt starting with its tools, so roles share the cache only if their tools are the same.
     """
     schemas = [inline_schema(output) for output in outputs]
     properties = {name: field for schema in schemas for name, field in schema["properties"].items()}
@@ -72,9 +72,10 @@ LIMITS = frozenset({"additionalProperties", "default", "minimum", "maxLength", "
 
 
 def drop_schema_limits(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop limits from a schema: they are checked when a call is parsed, and every call would pay tokens for them.
+    """Drop limits from a schema. They are checked when a call is parsed, and every call would pay tokens for them.
 
-    A property may have the name of a limit, so `properties` is handled apart."""
+    A property may have the name of a limit, so `properties` is handled separately.
+    """
     return {name: _drop_nested_limits(name, value) for name, value in schema.items() if name not in LIMITS}
 
 

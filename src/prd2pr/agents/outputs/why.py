@@ -1,6 +1,6 @@
 """Why: whether a PRD is worth building. The model lists facts with sources; fixed rules derive the verdict.
 
-The first rule that applies decides. Facts about things that do not exist are dropped.
+The first rule that applies decides. Facts that refer to unknown ids or paths are dropped.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class WhyRuling:
 class WhyRule:
     name: str
     verdict: WhyVerdict
-    holds: Callable[[WhyAnswer], str]  # returns the reason; empty: the rule does not apply
+    holds: Callable[[WhyAnswer], str]  # returns the reason, or "" if the rule does not apply
 
 
 def drop_unsupported_facts(answer: WhyAnswer, known: KnownFacts) -> WhyAnswer:
@@ -103,7 +103,7 @@ def rule_on_prd(answer: WhyAnswer) -> WhyRuling:
 
 
 def read_override_reason(text: str) -> str:
-    """Return the reason with which the PRD overrides the rules; empty if it does not."""
+    """Return the reason with which the PRD overrides the rules, or "" if it does not."""
     found = _OVERRIDE.search(text)
     return found["reason"].strip() if found else ""
 
@@ -113,7 +113,7 @@ def _find_broken_decisions(answer: WhyAnswer) -> str:
 
 
 def _repeated_failures(answer: WhyAnswer) -> list[PastFailure]:
-    """List earlier failures of the same approach, each once."""
+    """List earlier failures of the same approach, without duplicates."""
     same = (each for each in answer.failures if each.same_approach and not each.difference.strip())
     return list({each.id: each for each in same}.values())
 

@@ -26,7 +26,7 @@ def make_failed_check(name: str, error: Prd2prError) -> SetupCheck:
 
 
 def make_skipped_check(name: str, why: str, remedy: str = "") -> SetupCheck:
-    """Return a check that was not made; it never counts as ok."""
+    """Return a check that was skipped, which never counts as passed."""
     return SetupCheck(name, "unchecked", f"not checked: {why}", remedy)
 
 

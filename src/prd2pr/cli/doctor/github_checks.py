@@ -1,4 +1,4 @@
-"""GitHub checks of `prd2pr doctor`: in the checkout and, with a token, in the repository's settings."""
+"""GitHub checks of `prd2pr doctor`, in the checkout and, with a token, in the repository's settings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[S
 
 
 def run_own_app_checks(env: Mapping[str, str], api_url: str) -> Iterator[SetupCheck]:
-    """Compare a self-created App with the permissions that `serve --setup` requests."""
+    """Compare the permissions of a self-created App with those that `serve --setup` requests."""
     key = read_token_config(env)
     if isinstance(key, AppKey):
         with closing(AppApi(key, api_url)) as api:
@@ -99,7 +99,7 @@ def run_app_check(about: Mapping[str, Any]) -> SetupCheck:
 
 
 def find_origin_repository(git: Git, env: Mapping[str, str]) -> str:
-    """Return `owner/name` if origin is on this GitHub; else an empty string."""
+    """Return `owner/name` if origin is on this GitHub instance, otherwise ""."""
     host = urlsplit(env.get("GITHUB_SERVER_URL") or "https://github.com").hostname or ""
     directory = str(git.workdir or git.common_dir)
     result = subprocess.run(
@@ -144,7 +144,7 @@ def run_access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> Setup
 
 
 def run_default_branch_check(git: Git, branch: str) -> Iterator[SetupCheck]:
-    """Compare the workflow with the default branch according to GitHub."""
+    """Compare the workflow with the default branch that GitHub reports."""
     text = git.read(git.remote_head(branch) or "HEAD", WORKFLOW_PATH) if branch else None
     if text is not None:
         # A file that cannot be parsed is reported by the workflow check.

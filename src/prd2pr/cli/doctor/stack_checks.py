@@ -21,10 +21,10 @@ from prd2pr.state.git import Git
 
 @dataclass(frozen=True)
 class StackView:
-    """A stack, and the tools for it on this machine."""
+    """A stack and its tools on this machine."""
 
     stack: Stack
-    tools: str = ""  # interpreter or tool that runs the tests here
+    tools: str = ""  # the interpreter or tool that runs the tests on this machine
     missing: str = ""
     remedy: str = ""
 
@@ -72,18 +72,18 @@ def _describe_tools(git: Git, config: Config, stack: Stack) -> str:
         )
     from prd2pr.languages.registry import get_language
 
-    get_language(stack.language).read_tests("", "")  # loads its grammar
+    get_language(stack.language).read_tests("", "")  # checks that the grammar can be loaded
     found = find_toolchain(stack)
     return format_tool(found.name, found.version)
 
 
 def format_tool(name: str, version: str) -> str:
-    """Return name and version, without repeating a name that the version starts with."""
+    """Return the name and version, without repeating a name that the version starts with."""
     return version if version.startswith(f"{name} ") else " ".join(filter(None, (name, version)))
 
 
 def run_unconfigured_checks(git: Git, config: Config) -> Iterator[SetupCheck]:
-    """Report projects whose tests are not run until they are configured."""
+    """Report projects whose tests will not run until they are configured."""
     if list_configured_stacks(config):
         return
     yield from _unreadable_manifests(git)
@@ -99,7 +99,6 @@ def run_unconfigured_checks(git: Git, config: Config) -> Iterator[SetupCheck]:
 
 
 def _unreadable_manifests(git: Git) -> Iterator[SetupCheck]:
-    """Report manifests that are not JSON objects."""
     manifests = [each for each in git.entries(git.code_tree(git.rev("HEAD"))) if is_package_manifest(each.path)]
     blobs = git.read_blobs(each.blob for each in manifests) if manifests else {}
     for each in manifests:
@@ -108,9 +107,9 @@ def _unreadable_manifests(git: Git) -> Iterator[SetupCheck]:
 
 
 def list_stack_checks(views: tuple[StackView, ...]) -> Iterator[SetupCheck]:
-    """Yield a check per stack, except for a Python-only project, which the other checks cover.
+    """Yield one check per stack, except for a Python-only project, which other checks cover.
 
-    Problems of the first stack fail the check; work does not depend on the others.
+    Only problems of the first stack fail the check; work does not depend on the others.
     """
     if [view.stack for view in views] == [PYTHON]:
         return

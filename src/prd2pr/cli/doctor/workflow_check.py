@@ -1,4 +1,4 @@
-"""Check that the text of the workflow file fits this prd2pr and this configuration."""
+"""Check that the workflow file matches this prd2pr version and configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ REWRITE_HINT = f"delete {WORKFLOW_PATH} and run prd2pr init to write it again"
 
 
 def run_workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iterator[SetupCheck]:
-    """Yield the checks of the file. `branch`: the default branch; `commit`: that of this prd2pr; empty if unknown."""
+    """Yield the checks of the workflow file.
+
+    `branch` is the default branch, and `commit` the commit of this prd2pr, or "" if unknown.
+    """
     try:
         workflow = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError):
@@ -30,7 +33,7 @@ def run_workflow_checks(text: str, config: Config, branch: str, commit: str) -> 
     yield run_version_check(text, commit)
     yield run_trigger_check(
         workflow.get(True, workflow.get("on")), config, branch
-    )  # YAML 1.1 reads the key `on` as true
+    )  # YAML 1.1 parses the key `on` as true
     yield run_key_check(text, config)
     if config.story_jobs > 1:
         yield run_story_jobs_check(workflow.get("jobs"), config)
@@ -91,7 +94,7 @@ def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
 
 
 def run_branch_check(text: str, branch: str) -> SetupCheck:
-    """Check that `branch`, the default branch according to GitHub, is the one that the workflow names."""
+    """Check that the workflow uses `branch`, which is the default branch according to GitHub."""
     workflow = yaml.safe_load(text)
     push = workflow.get(True, workflow.get("on"))["push"]
     listed = list(push.get("branches") or ()) if push else []

@@ -1,4 +1,4 @@
-"""`prd2pr action`: entry point of the GitHub Action. Irrelevant events end earlier, in `cli/ignored_events.py`."""
+"""`prd2pr action`: entry point of the GitHub Action. `cli/ignored_events.py` filters out irrelevant events earlier."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CANCELLED_HINT = "To resume now, comment `/tdd run`. Otherwise the schedule resu
 HANDS_ON: dict[Mode, Handoff] = {"work": "", "plan": "to jobs", "story": "", "integrate": "to a run"}
 
 
-def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
+def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - all verbs share a signature
     job = read_job()
     hide_process()
     for signal_number in CANCEL_SIGNALS:
@@ -60,7 +60,7 @@ def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has t
 def raise_cancelled(*_: object) -> None:
     """Handle the first signal of a cancelled job and ignore further ones.
 
-    A runner sends SIGINT, SIGTERM after 7.5 s, and kills after another 2.5 s; the time is used for reporting.
+    A runner sends SIGINT, then SIGTERM after 7.5 s, and kills the job 2.5 s later. That time is used for reporting.
     """
     for signal_number in CANCEL_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -91,7 +91,10 @@ def run_job(job: ActionsJob) -> int:
 
 
 def run_mode(job: ActionsJob, host: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
-    """Run the job in its mode. The job in mode plan checked who started it; the others continue what it decided."""
+    """Run the job in its mode.
+
+    The job in mode `plan` has checked who started the run; the other modes execute what it decided.
+    """
     if job.mode == "story":
         return (run_story_job(host, job.order),)
     return continue_wave(host, job.wave) if job.mode == "integrate" else handle_event(host, event)
@@ -118,7 +121,7 @@ def hide_token(secrets: Secrets, token: str) -> None:
 
 
 def scrub_endings(endings: tuple[PrdOutcome, ...], secrets: Secrets) -> tuple[PrdOutcome, ...]:
-    """Remove secrets: reasons may quote other programs, and they go into annotations, outputs and messages."""
+    """Remove secrets from reasons, which may quote other programs and appear in annotations, outputs and messages."""
     return tuple(replace(each, reason=secrets.scrub(each.reason), next=secrets.scrub(each.next)) for each in endings)
 
 
@@ -178,7 +181,7 @@ def make_writer(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWri
 
 
 def report_endings(job: ActionsJob, endings: tuple[PrdOutcome, ...]) -> int:
-    """Write outputs and annotations and return the exit status: 0 only if nobody has to look into it."""
+    """Write outputs and annotations and return the exit status, which is 0 only if no person has to act."""
     last = get_worst_outcome(endings)
     job.write_outputs(
         {

@@ -1,4 +1,4 @@
-"""`prd2pr demo`: run a sample PRD from start to end. Only the model's replies are replayed."""
+"""`prd2pr demo`: run a sample PRD from start to finish. Only the model's replies are replayed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TRANSCRIPT = "transcript.jsonl"
 class Sample:
     """A sample repository with a PRD, and the replies of the model that implements it."""
 
-    place: str  # directory among the templates
-    prd: str  # id
+    place: str  # directory below `templates/`
+    prd: str  # the PRD's id
     about: str
-    needs: str = ""  # required besides Python and git
+    needs: str = ""  # tools required besides Python and git
 
     @property
     def first_commit(self) -> str:
@@ -88,7 +88,7 @@ def main(options: argparse.Namespace) -> int:
 
 def verify_options(directory: Path) -> argparse.Namespace:
     unset = dict.fromkeys(("range", "markdown", "workers", "attest", "statements"))
-    # The demo shows a proof, so it ignores results that an earlier demo left on this machine.
+    # The demo shows a proof, so it ignores cached results of earlier demos on this machine.
     return argparse.Namespace(repo=str(directory), json=False, fresh=True, job=False, **unset)
 
 
@@ -109,7 +109,7 @@ def make_path_relative_to_cwd(directory: Path) -> str:
 
 
 def prepare_sample(directory: Path, sample: Sample = SAMPLES["python"]) -> None:
-    """Create the sample repository completely or not at all: made next to its place, then moved there."""
+    """Create the sample repository completely or not at all, by building it next to its destination and moving it."""
     if (directory / ".git").exists() and (directory / sample.path).exists():
         return
     if directory.exists() and any(directory.iterdir()):

@@ -1,4 +1,4 @@
-"""`prd2pr docs`: render the living docs of the checkout; write or check them on demand."""
+"""`prd2pr docs`: render the living docs of the checkout, and optionally write or check them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
                 where=str(git.common_dir),
                 remedy="name a directory: --out DIR",
             )
-        # Uncommitted files are included: the docs describe the checkout as it is.
+        # Uncommitted files are included, because the docs describe the checkout as it is.
         tree, rules, elsewhere = git.checkout_tree(), config.path_rules, bool(options.out)
         rendered = render_tree(git, tree, config.docs.directory, rules, elsewhere=elsewhere)
         rendered = rendered if elsewhere else exclude_ignored(git, rendered)
@@ -44,7 +44,10 @@ def main(options: argparse.Namespace) -> int:
 
 
 def write_dashboard_site(options: argparse.Namespace) -> int:
-    """Write the dashboard as static files. Imports only server modules that need none of its libraries."""
+    """Write the dashboard as static files.
+
+    Imports only server modules that do not need the server's dependencies.
+    """
     from prd2pr.cli.doctor.github_checks import find_origin_repository
     from prd2pr.server.disk_reader import DiskReader
     from prd2pr.server.static_site import write_site
@@ -66,7 +69,7 @@ def write_dashboard_site(options: argparse.Namespace) -> int:
 
 
 def exclude_ignored(git: Git, rendered: RenderedDocs) -> RenderedDocs:
-    """Leave out existing files that git ignores: they are not part of the tree, and must not be overwritten."""
+    """Leave out existing files that git ignores: they are not part of the tree and must not be overwritten."""
     if git.workdir is None:
         return rendered
     root = git.workdir
@@ -108,7 +111,7 @@ def report_documents(options: argparse.Namespace, rendered: RenderedDocs) -> int
         sys.stdout.write(json.dumps(format_documents_json(rendered, written=options.write), indent=2) + "\n")
     else:
         sys.stdout.write(format_documents_text(options, rendered, stale))
-    # An unchecked document may say anything, so it does not count as current.
+    # The content of an unchecked document is unknown, so it does not count as current.
     return 1 if options.check and (stale or rendered.unchecked) else 0
 
 

@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def clear_caches(repo: str) -> int:
-    """Delete what only saves time. It is computed, installed or asked for again when it is needed."""
+    """Delete caches and installed dependencies, which are recreated when they are needed."""
     verified = find_results_store(os.environ)
     with open_repository(repo) as git:
         index = IndexFile(git.private / INDEX_FILE_NAME)
@@ -75,7 +75,7 @@ def clear_caches(repo: str) -> int:
 
 
 def format_stacks_json(repo: str) -> list[dict[str, Any]]:
-    """Return the stacks; empty if a check reports why they cannot be read."""
+    """Return the stacks, or an empty list if a check reports why they cannot be read."""
     try:
         with open_repository(repo) as git:
             return [view.to_json() for view in inspect_stacks(git, read_config(git, git.rev("HEAD")))]
@@ -86,7 +86,7 @@ def format_stacks_json(repo: str) -> list[dict[str, Any]]:
 
 
 def run_checks(repo: str) -> Iterator[SetupCheck]:
-    """Yield all checks in order. If the repository or its configuration cannot be read, the list ends there."""
+    """Yield all checks in order. The list ends early if the repository or its configuration cannot be read."""
     try:
         git = open_repository(repo)
     except Prd2prError as error:
@@ -162,7 +162,7 @@ def format_tools_text(tools: Mapping[str, str]) -> str:
 
 
 def run_stacks_check(git: Git, config: Config) -> SetupCheck:
-    """Report the stacks of the project, and whether they are configured or detected."""
+    """Report the project's stacks, and whether they are configured or detected."""
     found = find_stacks(git, config, git.rev("HEAD"))
     source = f"set in {CONFIG_PATH}" if list_configured_stacks(config) else "detected from the repository's files"
     if found == (PYTHON,) and not list_configured_stacks(config) and not has_python(git):
@@ -211,7 +211,7 @@ def run_model_check(_: Git, config: Config) -> SetupCheck:
 
 
 def run_sandbox_check(git: Git, config: Config) -> SetupCheck:
-    """Set up a sandbox and take it down again, rather than guess."""
+    """Check the sandbox by actually starting one."""
     if config.sandbox == "off":
         return SetupCheck(
             "sandbox", "warning", "sandbox: off is set, so tests run with your permissions", "set sandbox: preferred"

@@ -1,4 +1,4 @@
-"""`prd2pr init`: write the files that a repository needs; existing ones are kept."""
+"""`prd2pr init`: write the files that a repository needs, keeping existing ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def guess_default_branch(git: Git) -> tuple[str, bool]:
-    """Return the default branch, and whether git knows it; the current branch is the last guess."""
+    """Return the default branch, and whether git knows it. The current branch is the last guess."""
     known = git.default_branch()
     if known:
         return known, True

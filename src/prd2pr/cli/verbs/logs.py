@@ -1,4 +1,4 @@
-"""`prd2pr logs`: show what the runs did, as recorded on the branch."""
+"""`prd2pr logs`: show the log of the runs, as recorded on the branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prd2pr.state.log_lines import LogEntry, describe_log_entry, get_log_subject
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write the log line by line: after a long time it has a million lines."""
+    """Write the log line by line, since it may have grown to a million lines."""
     with open_repository(options.repo) as git:
         found = select_prds(git, options.prd, else_in_head=True)
         lines = (line for each in found for line in read_log(each, options.story))
@@ -54,7 +54,7 @@ def format_log_text(lines: Iterable[LogEntry]) -> Iterator[str]:
 
 
 def format_log_json(lines: Iterable[LogEntry]) -> Iterator[str]:
-    """Yield what `json.dumps({"lines": [...]}, indent=2)` returns, without holding all of it in memory."""
+    """Yield the text of `json.dumps({"lines": [...]}, indent=2)` without holding all of it in memory."""
     separator = '{\n  "lines": [\n'
     for line in lines:
         yield separator + indent(json.dumps(line, indent=2), "    ")

@@ -59,7 +59,6 @@ def estimate_session(session: Session, backlog: Backlog) -> Estimate:
 
 
 def format_role_costs_text(estimated: Estimate) -> str:
-    """Return the estimated cost of each role."""
     rows = [
         RoleRow(
             each.role,

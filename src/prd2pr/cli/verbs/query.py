@@ -30,7 +30,7 @@ from prd2pr.views.stories.facts import PrdFacts
 MAX_ROWS = 1000
 DEFAULT_ROWS = 100
 SQL_SECONDS = 5.0
-MAX_CELL = 60  # characters of a cell
+MAX_CELL = 60  # characters per cell
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class QueryInput:
 @dataclass(frozen=True)
 class NamedQuery:
     help: str
-    rows: Callable[[QueryInput], Iterable[Any]]  # frozen dataclasses
-    columns: tuple[str, ...]  # shown to people
-    text_kind: str = ""  # what TEXT is, if the query takes one
+    rows: Callable[[QueryInput], Iterable[Any]]  # returns frozen dataclasses
+    columns: tuple[str, ...]  # heading shown to people
+    text_kind: str = ""  # a description of TEXT, if the query takes one
     needs_text: bool = False
     empty_text: str = "No records yet."
-    unknown_text: str = ""  # if TEXT matches nothing
-    code: bool = False  # the query needs the code index
+    unknown_text: str = ""  # shown if TEXT matches nothing
+    code: bool = False  # whether the query needs the code index
 
 
 QUERIES: dict[str, NamedQuery] = {
@@ -193,7 +193,7 @@ def run_sql(index: MemoryIndex, options: argparse.Namespace, limit: int) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert bytes and non-finite numbers, which JSON does not have."""
+    """Convert bytes and non-finite numbers, which JSON does not support."""
     if isinstance(value, bytes):
         return value.hex()
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""`prd2pr replay`: process an event from a payload file; with `--dry-run`, only show what would be done."""
+"""`prd2pr replay`: process an event from a payload file, or with `--dry-run` only show what would be done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.github.events import events
 from prd2pr.github.events.event_filter import NO_COMMAND
 
 MAX_BYTES = 25_000_000  # GitHub's limit
-# Names of the events in the JSON output, which must not change with the classes.
+# Event names in the JSON output, which must stay the same even if the classes are renamed.
 EVENT_NAMES: dict[type[events.Event], str] = {
     events.AppInstalled: "installed",
     events.BranchPushed: "pushed",
@@ -65,7 +65,10 @@ def print_actions(event: events.Event, *, as_json: bool) -> int:
 
 
 def describe_event(event: events.Event) -> Iterator[str]:
-    """Yield what the event would trigger. Permissions are not checked, since that needs GitHub."""
+    """Yield a description of what the event would trigger.
+
+    Permissions are not checked, because that requires GitHub.
+    """
     match event:
         case events.EventIgnored():
             yield f"ignored: {event.reason}"

@@ -1,4 +1,4 @@
-"""`prd2pr reset`: reset tripped circuit breakers, on record."""
+"""`prd2pr reset`: reset tripped circuit breakers and record the reset."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`prd2pr run` and `prd2pr next`.
 
-It imports little: the rest of the program is loaded while the first test run is in progress.
+This module imports little; the rest of the program is imported while the first test run is in progress.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def run_one_phase(options: argparse.Namespace) -> int:
-    """Run one phase; succeed if the phase was passed, whatever comes next."""
+    """Run one phase; succeed if it was passed, regardless of what comes next."""
     outcome = run_with_options(options, 1)
     return 0 if outcome.steps or outcome.stop.outcome in FINISHED_OUTCOMES else 1
 
@@ -34,7 +34,7 @@ def run_one_phase(options: argparse.Namespace) -> int:
 def run_with_options(options: argparse.Namespace, max_steps: int | None) -> RunOutcome:
     if not is_sequential(options, max_steps):
         with suspend_gc():
-            from prd2pr.cli.local_run import run_and_publish  # it forks, so no thread may be running
+            from prd2pr.cli.local_run import run_and_publish  # it forks, so no thread may be running yet
 
         return run_and_publish(options, max_steps)
     context = open_context(options.repo, options.prd, many=max_steps != 1)
@@ -47,5 +47,5 @@ def run_with_options(options: argparse.Namespace, max_steps: int | None) -> RunO
 
 
 def is_sequential(options: argparse.Namespace, max_steps: int | None) -> bool:
-    """Return whether stories run one after the other: with a step limit, a transcript or a named story."""
+    """Return whether stories run one after the other, because of a step limit, a transcript or a chosen story."""
     return max_steps is not None or bool(options.record) or bool(getattr(options, "story", None))

@@ -9,6 +9,6 @@ import sys
 from prd2pr.config import build_json_schema
 
 
-def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
+def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - all verbs share a signature
     sys.stdout.write(json.dumps(build_json_schema(), indent=2) + "\n")
     return 0

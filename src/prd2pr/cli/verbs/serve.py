@@ -39,7 +39,7 @@ def write_backup(settings: ServerSettings, target: Path) -> int:
 
 def read_backup(settings: ServerSettings, source: Path) -> int:
     previous = restore_database(settings.database, source)
-    open_database(settings.database).close()  # migrates an older schema now, not at the next start
+    open_database(settings.database).close()  # migrates an older schema now instead of at the next start
     sys.stdout.write(f"restored {source}\n")
     if previous is not None:
         sys.stdout.write(f"kept     {previous}, the previous database\n")
@@ -47,7 +47,7 @@ def read_backup(settings: ServerSettings, source: Path) -> int:
 
 
 def select_mode(options: argparse.Namespace) -> ServeMode | None:
-    """Return the mode that the options ask for; None to serve."""
+    """Return the mode that the options select, or None to serve."""
     if options.words or options.rebuild:
         from prd2pr.cli.verbs.serve_modes.tokens import select_token_command
 
@@ -79,7 +79,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def require_libraries() -> None:
-    """Check that the libraries are installed, without importing them: dbos alone takes longer than the rest."""
+    """Check that the libraries are installed without importing them, because importing dbos alone is slow."""
     missing = [name for name in LIBRARIES if not is_installed(name)]
     if missing:
         raise SetupProblem(
@@ -156,17 +156,17 @@ def make_uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Confi
         timeout_graceful_shutdown=GRACE_SECONDS,
         log_level="info",
         http=BoundedHttpProtocol,
-        log_config=None,  # JSON lines, like all other logs
+        log_config=None,  # logs as JSON lines, like everything else
     )
 
 
 def run_server(server: uvicorn.Server) -> None:
-    """Run until a signal stops it. uvicorn raises the signal again after its shutdown, which is no failure."""
+    """Run until stopped by a signal. uvicorn raises the signal again after its shutdown, which is not a failure."""
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: None)
     try:
         server.run()
-    except SystemExit:  # uvicorn printed the reason, and has its own exit statuses
+    except SystemExit:  # uvicorn has printed the reason and uses its own exit statuses
         raise SetupProblem(
             "the server could not start", where="prd2pr serve", remedy="fix the problem described in the lines above"
         ) from None

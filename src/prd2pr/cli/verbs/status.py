@@ -102,7 +102,7 @@ def build_story_progress_row(story: Mapping[str, object], branch: str) -> str:
 
 
 def format_story_progress_text(story: Mapping[str, object]) -> str:
-    """Return `integrated`, `waiting`, `skipped`, or the status with the phase that is next: `in progress, green`."""
+    """Return `integrated`, `waiting`, `skipped`, or the status with the next phase, such as `in progress, green`."""
     status = STATUS_TEXTS.get(str(story["status"]), str(story["status"]))
     phase = PHASE_TEXTS.get(str(story["phase"]), "")
     return f"{status}, {phase}" if phase and status in ("in progress", "blocked") else status

@@ -49,7 +49,7 @@ class BranchProof:
     checked: tuple[CommitCheck, ...]
     cached_runs: int = 0  # test runs taken from an earlier verify
     new_runs: int = 0
-    statements_written: int = 0  # statements
+    statements_written: int = 0  # the attestation statements
     statements: StatementCheck | None = None
 
     @property
@@ -58,7 +58,7 @@ class BranchProof:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Verify; a problem that prevents judging is CannotJudge, not a refusal."""
+    """Verify the branches. A problem that prevents a judgement raises CannotJudge instead of counting as a refusal."""
     try:
         return verify_branches(options)
     except (SetupProblem, StateProblem) as problem:
@@ -84,7 +84,7 @@ def verify_branches(options: argparse.Namespace) -> int:
 
 
 def choose_exit_status(proved: list[BranchProof]) -> int:
-    """Return 0, 1 or 2 (could not judge). A machine that was too slow refutes nothing."""
+    """Return 0, 1 or 2 (could not judge). A timeout on a slow machine does not count as a refutation."""
     if all(each.is_complete for each in proved):
         return 0
     refuted = any(each.statements and each.statements.findings for each in proved)
@@ -98,7 +98,7 @@ def print_text(text: str) -> None:
 
 
 def format_discard_text(_: str) -> None:
-    """Print nothing: JSON is printed at the end, as a whole."""
+    """Print nothing, because the JSON output is printed as a whole at the end."""
 
 
 def prove_branch(
@@ -145,7 +145,7 @@ def check_statements(git: Git, proved: BranchProof, options: argparse.Namespace)
 
 
 def find_statements(git: Git, options: argparse.Namespace) -> Path | None:
-    """Return the named statements, or the default directory if it exists and is not being written to."""
+    """Return the given statements, or the default directory if it exists and is not being written to."""
     if options.statements:
         path = Path(options.statements)
         if not path.exists():
@@ -157,12 +157,12 @@ def find_statements(git: Git, options: argparse.Namespace) -> Path | None:
 
 
 def select_ranges(git: Git, given: str | None) -> list[tuple[BranchStart, str]]:
-    """Return the range that is named, else this branch, else every branch that has steps."""
+    """Return the given range, otherwise the current branch, otherwise every branch that has steps."""
     if given and ".." in given:
         name, _, end = given.partition("..")
         head = git.rev(end.lstrip(".") or "HEAD")
         base = git.rev(name or "HEAD")
-        # The base may have new commits; the branch starts where it left the base.
+        # The base may have new commits, so the range starts where the branch left it.
         return [(BranchStart(git.merge_base(base, head) or base, name or "HEAD"), head)]
     if given:
         return [(find_branch_start(git, git.rev(given)), git.rev(given))]

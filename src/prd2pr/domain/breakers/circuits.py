@@ -1,9 +1,9 @@
-"""How circuit breakers open, allow a probe and close again.
+"""The rules by which circuit breakers open, allow a probe and close again.
 
-A circuit opens after three failures in a row and stays open for 300 seconds. Then it is half-open: one attempt is
-allowed. If that fails, the circuit opens again; if it succeeds, the circuit closes. The system circuit opens when half
-of the workers have opened within 300 seconds. A circuit that opens four times within six hours flaps: it stays open
-until a person resets it.
+A circuit opens after three failures in a row and stays open for 300 seconds. Then it is half-open and allows one
+attempt. If the attempt fails, the circuit opens again; if it succeeds, the circuit closes. The system circuit opens
+when the circuits of half of the workers have opened within 300 seconds. A circuit that opens four times within six
+hours is flapping: it stays open until a person resets it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prd2pr.domain.wording import clean_line, clip
 FAILURES_TO_OPEN = 3
 OPEN_FOR = timedelta(seconds=300)
 SYSTEM_WINDOW = timedelta(seconds=300)
-OPENINGS_TO_FLAP = 4  # openings
+OPENINGS_TO_FLAP = 4
 FLAP_WINDOW = timedelta(hours=6)
 FORGOTTEN_AFTER = timedelta(hours=24)  # older failures do not count
 MAX_WHY = 300
@@ -42,18 +42,18 @@ def get_circuit_state(circuit: Circuit, at: str) -> CircuitState:
 
 
 def compute_probe_time(circuit: Circuit) -> str:
-    """Return the time from which an open circuit allows a probe."""
+    """Return the time at which an open circuit allows a probe."""
     return (_parse_time(circuit.opened_at) + OPEN_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def list_open_circuits(circuits: Circuits) -> tuple[Circuit, ...]:
-    """Return the circuits that are not closed, the widest level first."""
+    """Return the circuits that are not closed, ordered from the widest level to the narrowest."""
     order: tuple[CircuitLevel, ...] = ("system", "worker", "stage")
     return tuple(sorted((each for each in circuits.circuits if each.opened_at), key=lambda it: order.index(it.level)))
 
 
 def find_blocking_circuit(circuits: Circuits, stage: str, worker: str, at: str) -> Circuit | None:
-    """Return the open circuit that blocks a step of this stage. An open push circuit blocks every stage."""
+    """Return the open circuit that blocks a step of this stage, if any. An open push circuit blocks every stage."""
     relevant = {SYSTEM, PUSH, stage, worker}
     found = (
         each for each in list_open_circuits(circuits) if each.name in relevant and get_circuit_state(each, at) == "open"
@@ -75,13 +75,13 @@ def apply_circuit_events(circuits: Circuits, events: Iterable[CircuitEvent]) -> 
 
 
 def close_circuits(circuits: Circuits, names: Iterable[str]) -> Circuits:
-    """Reset circuits on behalf of a person: they are closed and their failures forgotten."""
+    """Close circuits and forget their failures, as requested by a person."""
     gone = set(names)
     return circuits.model_copy(update={"circuits": tuple(each for each in circuits.circuits if each.name not in gone)})
 
 
 def find_unauthorized_resets(before: Circuits, now: Circuits) -> tuple[str, ...]:
-    """Return circuits that only a person may reset, and that were closed nevertheless."""
+    """Return the circuits that were closed although only a person may reset them."""
     flapping = (each for each in before.circuits if each.by_hand)
     return tuple(each.name for each in flapping if not _is_still_open_by_hand(now.find_circuit(each.name)))
 
@@ -117,7 +117,7 @@ def _count_failure(circuits: Circuits, name: str, level: CircuitLevel, failure: 
 
 
 def _update_system_circuit(circuits: Circuits, failure: OperationFailure) -> Circuits:
-    """Open the system circuit if half of the workers opened within the window, or if its probe failed."""
+    """Open the system circuit if half of the workers' circuits opened within the window or its own probe failed."""
     opened = [
         each
         for each in circuits.circuits
@@ -136,9 +136,9 @@ def _update_system_circuit(circuits: Circuits, failure: OperationFailure) -> Cir
 
 
 def _record_success(circuits: Circuits, success: OperationSuccess) -> Circuits:
-    """Close the circuits that a success concerns, except flapping ones; keep their recent openings.
+    """Close the circuits that a success concerns, except flapping ones, and keep their recent openings.
 
-    Every success includes a push, since it is a commit. The system works if one of its workers does.
+    Every success is a commit and therefore includes a push. A worker's success also closes the system circuit.
     """
     names = {success.stage, PUSH} | ({success.worker, SYSTEM} if success.worker else set())
     kept = (_close_circuit(each, success.at) if each.name in names else each for each in circuits.circuits)

@@ -1,4 +1,7 @@
-"""circuits.json: the circuit breakers of one PRD that have counted failures. One that is not listed is closed."""
+"""`circuits.json`: the circuit breakers of one PRD that have counted failures.
+
+Breakers that are not listed are closed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Literal
 
 from prd2pr.domain.records import Document, Phase, Record
 
-# `stage`: a phase of the work, or the push of its commit. `worker`: a model. `system`: all of them together.
+# A `stage` is a phase or the push of its commit, a `worker` is a model, and `system` is everything together.
 CircuitLevel = Literal["stage", "worker", "system"]
 CircuitState = Literal["closed", "open", "half-open"]
 SYSTEM = "system"
@@ -15,15 +18,15 @@ STAGES: tuple[str, ...] = (*(phase.value for phase in Phase if phase is not Phas
 
 
 class Circuit(Record):
-    name: str  # green, push, anthropic:claude-sonnet-5-5, system
+    name: str  # e.g. green, push, anthropic:claude-sonnet-5-5 or system
     level: CircuitLevel
-    failures: int = 0  # without a success in between
+    failures: int = 0  # consecutive failures
     since: str = ""  # time of the first of these failures
     last: str = ""
     why: str = ""  # the last failure, on one line
-    opened_at: str = ""  # empty: closed
-    openings: tuple[str, ...] = ()  # within the flapping window, including the last one
-    by_hand: bool = False  # it flaps: only a person can reset it
+    opened_at: str = ""  # empty if the circuit is closed
+    openings: tuple[str, ...] = ()  # times of the openings within the flapping window
+    by_hand: bool = False  # it is flapping, so only a person can reset it
 
 
 class Circuits(Document):
@@ -34,12 +37,12 @@ class Circuits(Document):
 
 
 class OperationFailure(Record):
-    """A failure of the infrastructure: a model cannot be reached, tests cannot be run, or a push fails."""
+    """An infrastructure failure: an unreachable model, tests that cannot run, or a failed push."""
 
     stage: str
     at: str
     why: str
-    worker: str = ""  # the model that failed; empty: no model
+    worker: str = ""  # the model that failed; empty if none was involved
     workers: int = 1  # number of models that work on this PRD
 
 

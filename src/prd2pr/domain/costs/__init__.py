@@ -1,4 +1,4 @@
-"""What the work costs: budgets, estimates, context sizes, and which model plays which role in which profile.
+"""Costs of the work: budgets, estimates, context sizes, and which model plays which role in which profile.
 
-Pure. It imports `domain` modules only.
+Pure. It imports only `domain` modules.
 """

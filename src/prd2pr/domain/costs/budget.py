@@ -1,7 +1,7 @@
 """The budget check before every model call.
 
-A limit is checked against *used plus expected*: a call that would exceed it is not made. The expectation is an
-estimate, so a limit can be exceeded by at most a part of one call.
+The amount used plus the expected cost of the call is compared with the limit; a call that would exceed it is not made.
+Since the cost is an estimate, a limit can be exceeded by at most a part of one call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SCOPE_NAMES: dict[Scope, str] = {"run": "this run", "story": "this story", "prd"
 
 @dataclass(frozen=True)
 class UsageLimits:
-    """The limits of `budget:` in `.prd2pr.yml`, under the same names. None: no limit."""
+    """The limits of `budget:` in `.prd2pr.yml`, under the same names. None means no limit."""
 
     usd_per_run: float | None = None
     usd_per_story: float | None = None
@@ -49,8 +49,8 @@ class Budget:
     spent_run: Spend = NOTHING_SPENT
     spent_story: Spend = NOTHING_SPENT
     spent_prd: Spend = NOTHING_SPENT
-    started: float = 0.0  # when this run started, in seconds of the same clock as `now`
-    seconds_story: float = 0.0  # duration of its steps, including the current one
+    started: float = 0.0  # start of this run, in seconds of the same clock as `now`
+    seconds_story: float = 0.0  # duration of the story's steps, including the current one
     seconds_prd: float = 0.0
 
     def get_spent(self, scope: Scope) -> Spend:
@@ -63,7 +63,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetStop:
-    """Why the next call is not made. `limit` is the full name of the setting: budget.usd_per_run."""
+    """The reason why the next call is not made. `limit` is the full name of the setting, as in `budget.usd_per_run`."""
 
     limit: str
     used: float
@@ -80,7 +80,7 @@ class _Rule:
     unit: Unit
 
 
-# The narrowest limit comes first: it is the most helpful one in a message.
+# The narrowest limit comes first, since it is the most helpful one in a message.
 _SPENDING_RULES: tuple[_Rule, ...] = (
     _Rule("usd_per_story", "story", "usd"),
     _Rule("usd_per_run", "run", "usd"),
@@ -99,7 +99,7 @@ _TIME_RULES: tuple[_Rule, ...] = (
 
 
 def check_budget(budget: Budget, now: float, next_call: CallEstimate) -> BudgetStop | None:
-    """Return the first limit that the next call would exceed; None: the call may be made."""
+    """Return the first limit that the next call would exceed, or None if the call may be made."""
     for rule in _SPENDING_RULES:
         allowed: float | None = getattr(budget.limits, rule.setting)
         if allowed is None:
@@ -141,7 +141,7 @@ PRICE_REMEDY = "Put the price under"
 
 
 def _stop_unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop:
-    """Stop if the cost cannot be counted: to continue would ignore the limit."""
+    """Return a stop because the cost cannot be counted; continuing would ignore the limit."""
     cause = f"{next_call.model} has no known price" if next_call.usd is None else "an earlier call had no known price"
     return BudgetStop(
         limit=f"budget.{rule.setting}",
@@ -180,7 +180,7 @@ def _check_time(rule: _Rule, budget: Budget, now: float) -> BudgetStop | None:
 
 
 def format_amount(value: float, unit: Unit) -> str:
-    """Return an amount with its unit: $0.84, 62k tokens, 14 min."""
+    """Return an amount with its unit, such as "$0.84", "62k tokens" or "14 min"."""
     if unit == "usd":
         return f"${value:.2f}" if value == 0 or value >= 0.01 else f"${value:.4f}"
     if unit == "minutes":
@@ -191,4 +191,4 @@ def format_amount(value: float, unit: Unit) -> str:
 SPENT_NOTE = "spent without a step"
 
 
-OUT_OF_BUDGET_NOTE = "it stopped for its budget"  # in such a note
+OUT_OF_BUDGET_NOTE = "it stopped for its budget"  # part of such a note

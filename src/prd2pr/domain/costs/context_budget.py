@@ -1,8 +1,8 @@
-"""How many tokens of context a role gets, and how they are distributed.
+"""The number of context tokens that a role gets, and their distribution.
 
-The context that all steps of a story share (`SHARED_PARTS`) has one budget for all roles, so that a provider's cache
-serves one role with what another one read; files that the story will change may add up to a third of it. The context
-of one role has its own budget, `ROLE_TOKENS`. Both can be set in `.prd2pr.yml`: `context.shared` and `context.roles`.
+The context that all steps of a story share (`SHARED_PARTS`) has one budget for all roles, so that the provider's cache
+can be reused across roles. Files that the story will change may add up to a third of it. The context of a single role
+has its own budget, `ROLE_TOKENS`. Both can be set in `.prd2pr.yml`, as `context.shared` and `context.roles`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-CHARACTERS_PER_TOKEN = 4  # English prose and code; an estimate, wherever it is used
+CHARACTERS_PER_TOKEN = 4  # an estimate for English prose and code
 
 SHARED_TOKENS = 9_000
-SHARED_PARTS: Mapping[str, float] = MappingProxyType(  # fixed shares, so that a longer part does not move the others
+SHARED_PARTS: Mapping[str, float] = MappingProxyType(  # fixed, so a longer part does not displace the others
     {"conventions": 0.30, "map": 0.16, "PRD": 0.22, "story": 0.24, "near": 0.08}
 )
 
-DEFAULT_ROLE_TOKENS = 8_000  # for roles that are not in the table
+DEFAULT_ROLE_TOKENS = 8_000  # for roles that are not listed below
 ROLE_TOKENS: Mapping[str, int] = MappingProxyType(
     {"architect": 8_000, "tester": 10_000, "builder": 14_000, "fused": 12_000, "refactorer": 8_000}
 )
-MAX_FEEDBACK_CHARACTERS = 18_000  # feedback about refused attempts, however much room there is
+MAX_FEEDBACK_CHARACTERS = 18_000  # for feedback on refused attempts, even if there is more room
 
 
 @dataclass(frozen=True)
 class ContextBudget:
-    """The budgets of one role, in tokens."""
+    """The token budgets of one role."""
 
     shared: int = SHARED_TOKENS
     own: int = DEFAULT_ROLE_TOKENS
@@ -45,7 +45,7 @@ def get_context_budget(role: str, shared: int = SHARED_TOKENS, own: Mapping[str,
 
 
 def divide_budget(limit: int, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Distribute `limit`: small demands are met in full, the others share the rest evenly."""
+    """Distribute `limit` over the demands. Small demands are met in full, and the others share the rest equally."""
     shares: dict[str, int] = {}
     rest = limit
     for waiting, name in zip(range(len(wanted), 0, -1), sorted(wanted, key=lambda name: wanted[name]), strict=True):

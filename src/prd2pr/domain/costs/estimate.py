@@ -1,7 +1,7 @@
-"""Estimates of a backlog: tokens, minutes and, if prices are known, dollars.
+"""Estimate a backlog: tokens, minutes and, if prices are known, dollars.
 
-The rule is simple on purpose: calls per story × tokens per call, with output growing with the story's complexity. The
-low end is "every phase passes at the first attempt", the high end "half of the work is repeated".
+The rule is deliberately simple: calls per story × tokens per call, with output growing with the story's complexity. At
+the low end every phase passes at the first attempt; at the high end attempts are repeated (`HIGH_FACTOR`).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ ROLES_OF_PRD = ("why", "research", "documentation", "security", "estimator", "re
 PLAN_PASS_ROLES = ("decomposer_tasks", "decomposer_criteria")  # used instead of the planner for a plan in passes
 ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
 ROLES_OF_FUSED_STORY = ("architect", "fused", "refactorer")
-# The design, then the change itself: no tests.
+# The design, then the change itself, without tests.
 ROLES_OF_UNTESTED_STORY = ("architect", "builder")
-# They write sentences, not code: a verdict with its reasons, a list of risks.
+# These roles write prose rather than code: a verdict with reasons, or a list of risks.
 STORY_REVIEW_ROLES = ("review",)
 PROSE_ROLES = frozenset({*ROLES_OF_PRD, *STORY_REVIEW_ROLES})
 PROSE_OUTPUT_TOKENS = 600
-# Planning reads the PRD once and writes the stories once, with a few hundred tokens for each story.
+# Planning reads the PRD once and writes a few hundred tokens for each story.
 PLAN_INPUT_TOKENS = 4_000
 PLAN_OUTPUT_TOKENS_PER_STORY = 300
 # System prompt (700), repository map (1,500), PRD and story (1,500), the task (600), the story's own files (700).
 INPUT_TOKENS_PER_CALL = 5_000
-# Share of a call's input that earlier calls of the run have put into the provider's cache: system, map, PRD.
+# Share of a call's input that is already in the provider's cache: system prompt, map, PRD.
 CACHED_SHARE = 0.6
-# A phase writes a file of some 20 lines at complexity 1 and 120 at complexity 10, at about ten tokens a line.
+# A phase writes about 20 lines at complexity 1 and 120 lines at complexity 10, at about ten tokens per line.
 OUTPUT_TOKENS_BASE = 100
 OUTPUT_TOKENS_PER_COMPLEXITY = 110
-# A refused attempt, or a few turns with tools, repeats the whole call: 2.5 is one repetition and a half per phase.
+# A refused attempt or a few turns with tools repeat the whole call: 2.5 means 1.5 repetitions per phase.
 HIGH_FACTOR = 2.5
-# Share of calls that are the last attempt with the strong model, at the high end: one phase in eight.
+# At the high end, one call in eight is a last attempt, which uses the strong model.
 STRONG_SHARE = 0.125
-# A model writes about 60 tokens a second; each phase adds two clean test runs of some seconds.
+# A model writes about 60 tokens per second; each phase adds two clean test runs of a few seconds.
 OUTPUT_TOKENS_PER_MINUTE = 3_600
 MINUTES_PER_PHASE_RUNS = 0.2
 
@@ -68,7 +68,7 @@ class Price(Record):
     )
 
 
-# A person or a recording is not billed by the token.
+# A person or a recording is not billed by tokens.
 FREE_PRICE = Price(input=0, output=0, cache_write=0, cache_read=0)
 FREE_MODELS = ("human", "replay:")
 
@@ -78,7 +78,7 @@ class RoleEstimate(Record):
     calls: int  # at the low end
     tokens_low: int
     tokens_high: int
-    usd_low: float | None  # None: no price is known for its model
+    usd_low: float | None  # None if the price of the model is unknown
 
 
 class Estimate(Record):
@@ -88,13 +88,13 @@ class Estimate(Record):
     minutes_high: int
     usd_low: float | None
     usd_high: float | None
-    models: tuple[str, ...] = ()  # the models for all attempts but the last
-    unpriced: tuple[str, ...] = ()  # models without a known price; then dollars are not estimated
+    models: tuple[str, ...] = ()  # the models of all attempts except the last
+    unpriced: tuple[str, ...] = ()  # models without a known price; if there are any, dollars are not estimated
     roles: tuple[RoleEstimate, ...] = ()  # in the order of their work
-    # Estimated minutes of the stories before and after the factor learnt from earlier stories; 0: no factor.
+    # Estimated minutes before and after applying the factor learnt from earlier stories; 0 without a factor.
     stories_guessed: int = 0
     stories_minutes: int = 0
-    learnt: str = ""  # the factor, and the number of stories it is learnt from
+    learnt: str = ""  # the factor and the number of stories that it was learnt from
 
 
 def estimate_backlog(
@@ -106,8 +106,11 @@ def estimate_backlog(
     fused: bool = False,
     learnt: str = "",
 ) -> Estimate:
-    """Estimate the open stories. `fused`: tests and code in one call, as always in `quick`. `learnt`: the Estimator's
-    verdict."""
+    """Estimate the open stories.
+
+    With `fused`, which `quick` always uses, tests and code are written in one call. `learnt` is the Estimator's
+    verdict.
+    """
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)
     profile_roles = _ProfileRoles(profile, fused=fused or profile == "quick")
@@ -156,12 +159,15 @@ def list_open_stories(backlog: Backlog) -> tuple[Story, ...]:
 
 
 def get_guessed_minutes(story: Story) -> float:
-    """Return the estimate before the learnt factor."""
+    """Return the estimated minutes before the learnt factor was applied."""
     return story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes
 
 
 def describe_story_minutes(guess: Estimate) -> str:
-    """Return "stories 30 min (15 times 2.00, learnt from 3 stories)"; empty if there is no learnt factor."""
+    """Describe the stories' estimated minutes if a factor was learnt, otherwise return an empty string.
+
+    For example "stories 30 min (15 times 2.00, learnt from 3 stories)".
+    """
     if not guess.stories_minutes:
         return ""
     how = clip(clean_line(guess.learnt), 80) or "before what was learnt"
@@ -169,14 +175,14 @@ def describe_story_minutes(guess: Estimate) -> str:
 
 
 def compute_cost(price: Price, spend: Spend) -> float:
-    """Return the dollars for counted tokens. Tokens written to the cache are charged as input."""
+    """Return the cost of the tokens in dollars. Tokens written to the cache are charged as input."""
     read = price.input if price.cache_read is None else price.cache_read
     dollars = spend.input_tokens * price.input + spend.cached_tokens * read + spend.output_tokens * price.output
     return dollars / PER_MILLION
 
 
 def get_model_id(spec: str) -> str:
-    """Return `claude-x` for `anthropic:claude-x`, as in `prices`. The directory of a transcript is not shown."""
+    """Return `claude-x` for `anthropic:claude-x`, the form used in `prices`. The path of a transcript is left out."""
     provider, colon, name = spec.partition(":")
     if provider == "replay":
         return f"{provider}:{name.rpartition('/')[2]}"
@@ -194,7 +200,6 @@ def _unique_model_ids(specs: Iterable[str]) -> tuple[str, ...]:
 
 
 def _sum_cost(prices: Mapping[str, Price], models: Mapping[str, str], spends: Mapping[str, Spend]) -> float | None:
-    """Return the total cost; None if one of the models has no known price."""
     found = {role: look_up_price(prices, spec) for role, spec in models.items()}
     known = {role: price for role, price in found.items() if price is not None}
     return sum(compute_cost(known[role], spend) for role, spend in spends.items()) if len(known) == len(found) else None
@@ -222,7 +227,7 @@ class _ProfileRoles:
 
 
 def _estimate_by_role(stories: Sequence[Story], profile_roles: _ProfileRoles) -> dict[str, Spend]:
-    """Estimate each role in the order of work: planning first, then the roles of all stories."""
+    """Estimate the spending of each role, in the order of work: planning first, then the roles of all stories."""
     if not stories:
         return {}
     written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories) // len(profile_roles.plan_roles)

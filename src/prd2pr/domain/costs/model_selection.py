@@ -1,4 +1,4 @@
-"""Which model works for which role."""
+"""Select the model for each role."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ModelSelection:
-    """`models:` of the configuration, and the model of `--model`, which replaces all of them."""
+    """The models configured under `models:`, and the model given with `--model`, which replaces all of them."""
 
     default: str
     strong: str
@@ -16,13 +16,13 @@ class ModelSelection:
     for_all: str = ""
 
     def select_model(self, role: str, *, strong: bool = False) -> str:
-        """Return the model of a role. `strong`: for the last attempt."""
+        """Return the model of a role. `strong` selects the model for last attempts."""
         return self.for_all or self.roles.get(role) or (self.strong if strong else self.default)
 
 
 def get_public_model_name(spec: str) -> str:
-    """Return the name of a model without details that must not be published: program arguments and file paths."""
+    """Return the name of a model without program arguments and file paths, which must not be published."""
     kind, _, name = spec.partition(":")
     if name and kind == "plugin":
-        return f"{kind}:{name.partition(':')[0].strip()}"  # the rest is an argument of the plugin
+        return f"{kind}:{name.partition(':')[0].strip()}"  # the rest is passed to the plugin
     return spec if name and kind in ("anthropic", "openai") else kind

@@ -1,6 +1,6 @@
-"""The table of roles by profile: whether a role runs, and whether by code or by a model. It determines the cost.
+"""The table of roles by profile: whether a role runs, and whether code or a model does its work.
 
-`quick` uses as few model calls as possible, `standard` those that pay off, `full` all of them.
+`quick` uses as few model calls as possible, `standard` those that pay off, and `full` all of them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from typing import Literal, NamedTuple, get_args
 Profile = Literal["quick", "standard", "full"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
-Executor = Literal["", "code", "model"]  # empty: the role does not run
+Executor = Literal["", "code", "model"]  # empty if the role does not run
 
 
 class RoleTiming(StrEnum):
-    """When a role runs."""
-
     BEFORE_PLAN = "before the plan"  # the values are shown in docs/roles.md
     PLAN = "the plan"
     AFTER_PLAN = "after the plan, before it is committed"
@@ -41,8 +39,8 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
     "research": RoleExecutors("", "", "model"),
     "documentation": RoleExecutors("", "", "model"),
     "spike": RoleExecutors("", "", "model"),
-    "planner": RoleExecutors("model", "model", "model"),  # in `full` only for what changes later
-    "decomposer_cycles": RoleExecutors("", "model", "model"),  # in `standard` beyond twelve requirements
+    "planner": RoleExecutors("model", "model", "model"),  # in `full`, only for later changes
+    "decomposer_cycles": RoleExecutors("", "model", "model"),  # in `standard`, only for more than twelve requirements
     "decomposer_tasks": RoleExecutors("", "model", "model"),
     "decomposer_criteria": RoleExecutors("", "model", "model"),
     "decomposer_hints": RoleExecutors("", "model", "model"),
@@ -64,7 +62,7 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
 }
 
 
-# Roles whose mistakes cost more than their calls: they use `models.strong`.
+# Roles whose mistakes cost more than their calls. They use `models.strong`.
 STRONG_ROLES: frozenset[str] = frozenset({"spike", "security", "debugger", "review"})
 
 
@@ -74,10 +72,9 @@ def get_executor(role: str, profile: Profile) -> Executor:
 
 
 def uses_model(role: str, profile: Profile) -> bool:
-    """Whether the profile uses a model for the role."""
     return get_executor(role, profile) == "model"
 
 
 def describe_profile(profile: Profile) -> str:
-    """Return the text for a step's note about a phase that the profile skips."""
+    """Return the reason given in a step's note if the profile skips its phase."""
     return f"profile {profile}"

@@ -1,4 +1,4 @@
-"""The cost of each role: as text for the terminal, as rows for the pull request."""
+"""The cost of each role, as text for the terminal and as rows for the pull request."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ NO_PRICE = "no price known"
 class RoleCost:
     role: str
     spend: Spend = field(default_factory=Spend)
-    kept: int = 0  # answers that an earlier run has paid for
+    kept: int = 0  # reused answers that an earlier run paid for
 
 
 def get_role(purpose: str) -> str:
-    """Return `tester` for `calc-1/red/tester/1/1`, the form of `Purpose`."""
+    """Return the role of a `Purpose`, such as `tester` for `calc-1/red/tester/1/1`."""
     return purpose.split("/")[-3]
 
 
 def sum_role_costs(lines: Iterable[Mapping[str, Any]]) -> tuple[RoleCost, ...]:
-    """Sum the lines of a run's log by role, in the order of the roles' first calls."""
+    """Sum the lines of a run's log by role, in the order of each role's first call."""
     found: dict[str, RoleCost] = {}
     for line in lines:
         if line["kind"] not in ("call", "kept"):
             continue
         role = get_role(str(line["purpose"]))
         before = found.get(role, RoleCost(role))
-        spend = Spend(**{name: line[name] for name in Spend.model_fields if name in line})  # a failed call has none
+        spend = Spend(**{name: line[name] for name in Spend.model_fields if name in line})  # none if it failed
         found[role] = RoleCost(role, before.spend + spend, before.kept + (line["kind"] == "kept"))
     return tuple(found.values())
 
@@ -43,13 +43,16 @@ def add_spends(spends: Mapping[str, Spend], more: Mapping[str, Spend]) -> dict[s
 
 
 def list_role_spends(lines: Iterable[Mapping[str, Any]], inherited: Mapping[str, Spend]) -> tuple[RoleSpend, ...]:
-    """Return the spend of a run by role, including that of killed runs."""
+    """Return a run's spending by role, including that of killed runs."""
     spends = add_spends({each.role: each.spend for each in sum_role_costs(lines)}, inherited)
     return tuple(RoleSpend(role=role, spend=spend) for role, spend in spends.items() if spend.calls)
 
 
 def sum_spend_by_role(runs: Iterable[RunRecord]) -> tuple[RoleCost, ...]:
-    """Sum all runs by role, the most expensive first. Runs of earlier versions have no roles and are not included."""
+    """Sum all runs by role, most expensive first.
+
+    Runs of earlier versions are left out, since they recorded no roles.
+    """
     found: dict[str, Spend] = {}
     for run in runs:
         found = add_spends(found, {each.role: each.spend for each in run.roles})
@@ -95,7 +98,7 @@ def build_role_rows(costs: Iterable[RoleCost]) -> tuple[RoleRow, ...]:
 
 
 def format_cost_table(rows: Sequence[RoleRow]) -> list[str]:
-    """Return one line with aligned columns for each role."""
+    """Return one line per role, with aligned columns."""
     cells = [(each.role, count(each.calls, "call"), f"{each.tokens} tokens", each.usd) for each in rows]
     widths = [max((len(row[column]) for row in cells), default=0) for column in range(4)]
     return [

@@ -1,4 +1,4 @@
-"""Approval of stories. An approval is valid only for the plan that it was given for."""
+"""Approval of stories. An approval is valid only for the plan for which it was given."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 from prd2pr.domain.records import SETTLED, Approval, Backlog, Prd, Status, Story
 
-# "given": calling the program is the approval. The others are the values of `approval:` in the configuration.
+# "given" means that calling the program is the approval. The others are values of `approval:` in the settings.
 ApprovalMode = Literal["given", "plan", "story", "none"]
 
 
 def compute_plan_digest(prd: Prd, stories: Iterable[Story]) -> str:
     """Return a digest of the PRD and the stories, independent of their order, status and priority.
 
-    Defaults are left out, so that a field which a later version adds does not revoke approvals.
+    Fields with default values are left out, so that a field added by a later version does not revoke approvals.
     """
     fixed = {"status": "backlog", "priority": 3, "issue": None}
     dumps = sorted(story.model_copy(update=fixed).model_dump_json(exclude_defaults=True) for story in stories)
@@ -23,13 +23,13 @@ def compute_plan_digest(prd: Prd, stories: Iterable[Story]) -> str:
 
 
 def create_approval(prd: Prd, backlog: Backlog, stories: tuple[str, ...], *, by: str, at: str, head: str) -> Approval:
-    """Create an approval for `stories`; empty: all stories of the plan."""
+    """Create an approval for `stories`, or for all stories of the plan if `stories` is empty."""
     plan = compute_plan_digest(prd, (story for story in backlog.stories if not stories or story.id in stories))
     return Approval(by=by, at=at, head=head, stories=stories, plan=plan)
 
 
 def list_covered_stories(approval: Approval, prd: Prd, backlog: Backlog) -> frozenset[str]:
-    """Return the stories that the approval covers; none if they changed since."""
+    """Return the stories that the approval covers, or none if they have changed since."""
     covered = [story for story in backlog.stories if not approval.stories or story.id in approval.stories]
     if compute_plan_digest(prd, covered) != approval.plan:
         return frozenset()
@@ -37,9 +37,9 @@ def list_covered_stories(approval: Approval, prd: Prd, backlog: Backlog) -> froz
 
 
 def list_approved_stories(mode: ApprovalMode, status: Status, prd: Prd, backlog: Backlog) -> frozenset[str] | None:
-    """Return the approved stories; None: no approval is needed.
+    """Return the approved stories, or None if no approval is needed.
 
-    Stories that would be dropped always wait for a person.
+    Stories that are about to be dropped always need a person's approval.
     """
     if mode == "given" or (mode == "none" and not backlog.dropping):
         return None
@@ -52,7 +52,7 @@ def list_approved_stories(mode: ApprovalMode, status: Status, prd: Prd, backlog:
 def carry_over_approvals(
     approvals: tuple[Approval, ...], prd: Prd, before: Backlog, after: Backlog
 ) -> tuple[Approval, ...]:
-    """Keep the approvals of the other stories after a command added or removed some."""
+    """Keep the approvals of the other stories after a command added or removed stories."""
     kept = []
     for approval in approvals:
         covered = list_covered_stories(approval, prd, before)
@@ -70,7 +70,7 @@ def list_unapproved_stories(backlog: Backlog, approved: frozenset[str] | None) -
 
 
 def suggest_approve_command(mode: ApprovalMode, backlog: Backlog, approved: frozenset[str] | None) -> str:
-    """Return an `/approve` command that is valid now: no story in it depends on one that it leaves out."""
+    """Return an `/approve` command that is valid now: its stories depend on no story that it leaves out."""
     waiting = [story for story in backlog.stories if story.status not in SETTLED]
     wanted = {story.id for story in waiting if story.status != "blocked" and story.id not in backlog.dropping}
     single = find_next_to_approve(backlog, approved)
@@ -84,13 +84,13 @@ def suggest_approve_command(mode: ApprovalMode, backlog: Backlog, approved: froz
 
 
 def find_next_to_approve(backlog: Backlog, approved: frozenset[str] | None) -> str:
-    """Return the first story that can be approved on its own; empty: there is none."""
+    """Return the first story that can be approved on its own, or an empty string."""
     waiting = [story.id for story in list_unapproved_stories(backlog, approved) if story.status != "blocked"]
     return next((name for name in waiting if name not in backlog.dropping and keep_self_contained(backlog, {name})), "")
 
 
 def keep_self_contained(backlog: Backlog, wanted: set[str], dropped: Iterable[str] = ()) -> set[str]:
-    """Return the largest subset of `wanted` that depends only on itself and on settled stories."""
+    """Return the largest subset of `wanted` whose stories depend only on each other and on settled stories."""
     known = {story.id for story in backlog.stories}
     settled = {story.id for story in backlog.stories if story.status in SETTLED}.union(dropped)
     needs = {

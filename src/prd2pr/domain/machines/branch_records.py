@@ -1,4 +1,4 @@
-"""The records of a branch that decisions are based on."""
+"""The records of a branch on which decisions are based."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prd2pr.domain.records import Backlog, Cycle, Prd, Sprint, Status, Story
 
 @dataclass(frozen=True)
 class BranchRecords:
-    """The records before a decision. Cycles are read on demand: there may be thousands."""
+    """The records before a decision. Cycles are loaded on demand, since there may be thousands."""
 
     prd: Prd
     status: Status

@@ -1,10 +1,10 @@
-"""Translation of CLI commands to slash commands, for texts that are shown on a pull request."""
+"""Translate CLI commands to slash commands, for texts that are shown on a pull request."""
 
 from __future__ import annotations
 
 import re
 
-# Others (`prd2pr init`, `prd2pr doctor`) exist at a terminal only.
+# Other commands, such as `prd2pr init` and `prd2pr doctor`, exist only in the CLI.
 SLASH_COMMANDS = {
     "plan": "/tdd run",
     "run": "/tdd run",
@@ -19,5 +19,5 @@ CLI_COMMAND = re.compile(rf"`prd2pr ({'|'.join(SLASH_COMMANDS)})((?: [A-Z]+[0-9]
 
 
 def to_slash_commands(text: str) -> str:
-    """Replace `prd2pr explain RED104` by `/tdd explain RED104`. Commands with options are left as they are."""
+    """Replace `prd2pr explain RED104` by `/tdd explain RED104`. Commands with options are left unchanged."""
     return CLI_COMMAND.sub(lambda found: f"`{SLASH_COMMANDS[found[1]]}{found[2]}`", text)

@@ -4,7 +4,7 @@ States and help come from the tables of the two state machines. The docs page, `
 table.
 
 A command that changes something, spends money or runs the repository's code needs `write`. A read-only command needs
-`triage`, not `read`: in a public repository everybody has `read`, and could flood it with replies.
+`triage` rather than `read`: in a public repository everybody has `read` and could flood it with replies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ SlotKind = Literal["story", "stories", "text", "number", "code", "command", "cir
 
 @dataclass(frozen=True)
 class Slot:
-    """One argument. `text` is always the last one: quoted, or the rest of the line where that is unambiguous."""
+    """One argument of a command.
+
+    A `text` argument is always the last one: quoted, or the rest of an unambiguous line.
+    """
 
     kind: SlotKind
     required: bool = False
@@ -46,13 +49,13 @@ SLOT_NAMES: dict[SlotKind, str] = {
 
 @dataclass(frozen=True)
 class CommandSpec:
-    name: str  # "tdd next", "sprint pause", "approve"
+    name: str  # such as "tdd next", "sprint pause" or "approve"
     machine: Machine
     slots: tuple[Slot, ...]
     help: str
     examples: tuple[str, ...]
-    needs: PermissionLevel  # at least this level
-    reads: bool  # read-only: it gets a reply and makes no commit
+    needs: PermissionLevel  # the lowest permission level that may use it
+    reads: bool  # read-only: the command gets a reply and makes no commit
 
     @property
     def shown(self) -> str:
@@ -66,7 +69,7 @@ class CommandSpec:
 _STORY, _REQUIRED_STORY, _STORIES = Slot("story"), Slot("story", required=True), Slot("stories")
 _REASON, _TEXT = Slot("text"), Slot("text", required=True)
 
-# The arguments of each command. A command that is not listed has none.
+# The arguments of each command. Commands that are not listed have none.
 _SLOTS: dict[str, tuple[Slot, ...]] = {
     "epic": (_TEXT,),
     "approve": (_STORIES,),
@@ -95,7 +98,7 @@ READ_ONLY_COMMANDS = frozenset(
     | {f"tdd {name}" for name in ("status", "overview", "logs", "metrics", "run_tests", "verify", "explain")}
     | {"tdd budget", "tdd help"}
 )
-# Read-only, but they run the repository's code, or explain how to set up a repository that spends money.
+# Read-only commands that run the repository's code or explain how to set up a repository that spends money.
 _READ_ONLY_FOR_WRITERS = frozenset({"tdd run_tests", "tdd verify", "project register"})
 
 _MORE_EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -127,5 +130,5 @@ COMMANDS: dict[str, CommandSpec] = {
     )
 }
 
-# The first word of every command, without the slash: tdd, epic, approve, sprint …
+# The first word of every command, without the slash: tdd, epic, approve, sprint and so on.
 FIRST_WORDS: tuple[str, ...] = tuple(dict.fromkeys(name.split()[0] for name in COMMANDS))

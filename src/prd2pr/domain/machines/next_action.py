@@ -1,6 +1,6 @@
-"""The next action for a PRD, used by the work loop and shown on every page, in comments and in the terminal.
+"""Decide the next action for a PRD. The work loop, all pages, comments and the terminal use it.
 
-A command that is suggested here would be accepted now.
+Every command that is suggested here would be accepted now.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SUGGEST_FIX_COMMAND = '/suggest_fix "what to try"'
 
 @dataclass(frozen=True)
 class PhaseAction:
-    """The phase that can be worked on now."""
+    """The next phase of a story, which can be worked on now."""
 
     story: Story
     phase: Phase
-    draft: bool = False  # a draft is on the branch that no gate has judged
+    draft: bool = False  # the branch has a draft that no gate has judged
 
 
 NextAction = PhaseAction | NoAction
@@ -51,17 +51,17 @@ class ActionContext:
 
     records: BranchRecords
     mode: ApprovalMode = "given"
-    only_story: str = ""  # restrict the decision to this story; empty: any story
-    # Returns the path of a locked test of the story that somebody has changed.
+    only_story: str = ""  # restricts the decision to this story; empty for any story
+    # Returns the path of one of the story's locked tests that somebody has changed.
     find_changed_test: Callable[[Cycle], str] = find_no_changed_test
     prd_stop: NoAction | None = None  # the PRD was deleted, or cannot be read or planned in its current form
-    # Returns an open circuit breaker or an alarm that a person has to answer.
+    # Returns an open circuit breaker or an alarm that a person must answer.
     find_hold: Callable[[Story, Phase], NoAction | None] = find_no_hold
-    risk: str = ""  # a risk that a person has to accept before the plan is built
+    risk: str = ""  # a risk that a person must accept before the plan is built
 
     @property
     def is_local(self) -> bool:
-        """Whether the user is at a terminal; otherwise commands are written in comments."""
+        """Whether the user works at a terminal. Otherwise commands are written in comments."""
         return self.mode == "given"
 
     @cached_property
@@ -82,7 +82,7 @@ class ActionContext:
         return tuple(filter(self._is_free, self.open_stories))
 
     def iter_ready_stories(self) -> Iterator[Story]:
-        """Yield the workable and approved stories; those in progress come first."""
+        """Yield the workable and approved stories, those in progress first."""
         for story in self.open_stories:
             if story.status == "in_progress" and self._is_free(story) and self.is_approved(story):
                 yield story
@@ -108,9 +108,9 @@ class ActionContext:
 
 
 def get_ordered_story(status: Status, mode: ApprovalMode) -> str:
-    """Return the story that a pending `/tdd run STORY` names; empty: none.
+    """Return the story that a pending `/tdd run STORY` names, or an empty string.
 
-    It does not apply while the project is blocked, nor at a terminal, where the call itself names the story.
+    The order does not apply while the project is blocked, nor at a terminal, where the call itself names the story.
     """
     applies = status.order == "run" and status.state is ProjectState.SPRINT_ACTIVE and mode != "given"
     return status.order_story if applies else ""
@@ -122,7 +122,7 @@ def find_next_action(view: ActionContext) -> NextAction:
 
 
 def find_next_story(view: ActionContext) -> Story | NoAction:
-    """Return the story to work on: one in progress, else the first whose dependencies are done."""
+    """Return the story to work on: one in progress, or else the first one whose dependencies are done."""
     stopped = view.prd_stop or check_stories_left(view) or check_human_stop(view)
     if stopped is not None:
         return stopped
@@ -141,12 +141,12 @@ def check_stories_left(view: ActionContext) -> NoAction | None:
     if view.open_stories or view.only_story:
         return None
     return NoAction(
-        "done", "the one story is settled" if len(stories) == 1 else f"all {len(stories)} stories are settled"
+        "done", "the one story is finished" if len(stories) == 1 else f"all {len(stories)} stories are finished"
     )
 
 
 def check_human_stop(view: ActionContext) -> NoAction | None:
-    """Return why a person has to act first: a pause, or a missing approval."""
+    """Return why a person must act first because of a pause or a missing approval, or None."""
     status = view.records.status
     if status.halted:
         return NoAction("paused", "all stories are halted", "/tdd resume")
@@ -173,7 +173,7 @@ def find_story_action(view: ActionContext, story: Story) -> NextAction:
 
 
 def waits_for_person(view: ActionContext) -> bool:
-    """Whether no sprint is active and none starts without a person."""
+    """Return whether no sprint is active and a person must act before one can start."""
     state = view.records.status.state
     if view.risk and state is ProjectState.BACKLOG_READY:
         return True
@@ -185,7 +185,7 @@ def waits_for_person(view: ActionContext) -> bool:
 
 
 def is_approval_due(view: ActionContext) -> bool:
-    """Whether no approved story can continue while an unapproved one could."""
+    """Return whether no approved story can continue while an unapproved one could."""
     if not list_unapproved_stories(view.records.backlog, view.approved_ids):
         return False
     if not any(view.is_approved(story) for story in view.open_stories):
@@ -209,7 +209,7 @@ def describe_approval_wait(view: ActionContext) -> NoAction:
 
 
 def is_approval_outdated(view: ActionContext) -> bool:
-    """Whether a story that waits for approval was approved before it changed."""
+    """Return whether a story that waits for approval was approved before it changed."""
     found = view.records
     waiting = {story.id for story in list_unapproved_stories(found.backlog, view.approved_ids)}
     return any(
@@ -220,7 +220,7 @@ def is_approval_outdated(view: ActionContext) -> bool:
 
 
 def describe_waiting_stories(view: ActionContext) -> str:
-    """Say how many stories wait for approval, and how many of them would be dropped."""
+    """Describe how many stories wait for approval, and how many of them would be dropped."""
     unapproved = list_unapproved_stories(view.records.backlog, view.approved_ids) or view.open_stories
     dropping = sum(story.id in view.records.backlog.dropping for story in unapproved)
     building = len(unapproved) - dropping
@@ -236,7 +236,7 @@ def describe_waiting_stories(view: ActionContext) -> str:
 
 
 def find_ready_story(view: ActionContext) -> Story | NoAction:
-    """Return the first ready story that is not paused. Cycles are read one by one: there may be thousands."""
+    """Return the first ready story that is not paused. Cycles are read one by one, since there may be thousands."""
     story = next((story for story in view.iter_ready_stories() if not is_paused(view, story)), None)
     if story is not None:
         return story
@@ -270,7 +270,7 @@ def is_paused(view: ActionContext, story: Story) -> bool:
 
 
 def find_named_story(view: ActionContext) -> Story | NoAction:
-    """Return the story of `only_story`, or why it cannot be worked on. A blocked story is tried again."""
+    """Return the story named by `only_story`, or why it cannot be worked on. A blocked story is retried."""
     story = view.records.find_story(view.only_story)
     if story is None:
         names = ", ".join(each.id for each in view.records.backlog.stories)
@@ -315,7 +315,7 @@ def quote_prd_path(view: ActionContext) -> str:
 
 
 def suggest_unblock_command(view: ActionContext) -> str:
-    """Return the command that unblocks a project that is blocked by a story or by CI."""
+    """Return the command that unblocks a project blocked by a story or by CI."""
     if not view.is_local:
         return SUGGEST_FIX_COMMAND
     blocked = next((story for story in view.records.backlog.stories if story.status == "blocked"), None)
@@ -333,10 +333,10 @@ def suggest_retry_command(view: ActionContext, story: Story) -> str:
 
 
 def format_retry_command(story: str, path: str, *, local: bool) -> str:
-    """Return the command that gives a story fresh attempts."""
+    """Return the command that retries a story with fresh attempts."""
     return f"prd2pr run {shlex.quote(path)} --story {story}" if local else f"/tdd retry {story}"
 
 
 def format_skip_command(story: Story) -> str:
-    """Return the command that settles an aborted story, so that the remaining ones can be finished."""
+    """Return the command that skips an aborted story, so that the remaining ones can be finished."""
     return f"/skip_task {story.id}"

@@ -21,7 +21,7 @@ ActionOutcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopp
 
 @dataclass(frozen=True)
 class NoAction:
-    """There is nothing to do now: the reason, and the command that would change it."""
+    """A result without a next step: the reason, and the command that would change it."""
 
     outcome: ActionOutcome
     reason: str
@@ -48,7 +48,7 @@ def find_next_phase(story: Story, cycle: Cycle | None) -> Phase | NoAction:
 
 
 def choose_phase_after_green(story: Story, cycle: Cycle) -> Phase:
-    """Return REFACTOR once for code that the story wrote under tests; otherwise INTEGRATED."""
+    """Return REFACTOR once for tested code that the story wrote, otherwise INTEGRATED."""
     handled = any(
         step.phase is Phase.REFACTOR or step.note.startswith(NO_REFACTORING) for step in list_steps_since_green(cycle)
     )
@@ -57,13 +57,13 @@ def choose_phase_after_green(story: Story, cycle: Cycle) -> Phase:
 
 
 def find_no_refactoring_note(cycle: Cycle) -> str:
-    """Return the note on a story's own branch which says that there is no refactoring; empty: there is none."""
+    """Return the note on a story's own branch that there is no refactoring, or an empty string."""
     notes = (step.note for step in list_steps_since_green(cycle) if step.phase is Phase.NOTE)
     return next((note for note in notes if note.startswith(NO_REFACTORING)), "")
 
 
 def list_steps_since_green(cycle: Cycle) -> tuple[Step, ...]:
-    """Return the steps after the last GREEN, without undone ones."""
+    """Return the steps after the last GREEN, ignoring undone ones."""
     steps = drop_undone_steps(cycle.steps)
     greens = [n for n, step in enumerate(steps) if step.phase is Phase.GREEN]
     return steps[greens[-1] + 1 :] if greens else steps

@@ -1,4 +1,4 @@
-"""How the records change when a phase is passed, a story blocks, or a plan is made. The workflow commits the result."""
+"""Changes of the records when a phase passes, a story is blocked or a plan is made. The workflow commits the result."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class PassedPhase:
     design: Design | None = None
     refused: tuple[RefusedAttempt, ...] = ()
     refused_writes: tuple[RefusedWriteRecord, ...] = ()
-    test_blobs: tuple[tuple[str, str], ...] = ()  # path, blob: the story's files under tests/tdd
+    test_blobs: tuple[tuple[str, str], ...] = ()  # path and blob of the story's files under tests/tdd
 
 
 def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
-    """Return the cycle after the phase. Raises IllegalCommand if the state machine does not allow it."""
+    """Return the cycle after the phase, or raise IllegalCommand if the state machine does not allow it."""
     return cycle.model_copy(
         update={
             "state": compute_next_state(cycle, passed),
@@ -65,13 +65,15 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
 
 
 def replaces_story_tests(passed: PassedPhase) -> bool:
-    """Whether the phase sets the story's tests: RED adds them, INTEGRATED renames them, and GREEN of existing code adds
-    them too."""
+    """Return whether the phase sets the story's tests.
+
+    RED adds them, INTEGRATED renames them, and GREEN adds them if the code already existed.
+    """
     return passed.step.phase in (Phase.RED, Phase.INTEGRATED) or passed.evidence.pre_implemented
 
 
 def list_tests_after(cycle: Cycle, passed: PassedPhase) -> tuple[str, ...]:
-    """Return the story's tests after the phase; from GREEN on, hidden examples are ordinary tests."""
+    """Return the story's tests after the phase. From GREEN on, hidden examples are ordinary tests."""
     if replaces_story_tests(passed):
         return passed.evidence.story_tests
     opened = cycle.held_out.tests if cycle.held_out and passed.step.phase is Phase.GREEN else ()
@@ -120,7 +122,7 @@ def update_test_files(cycle: Cycle, passed: PassedPhase) -> tuple[TestFile, ...]
 
 
 def set_story_status(backlog: Backlog, story: str, status: StoryStatus) -> Backlog:
-    """Return the backlog with one story's status set; the same object if nothing changes."""
+    """Return the backlog with one story's status set, or the same object if nothing changes."""
     if all(each.id != story or each.status == status for each in backlog.stories):
         return backlog
     changed = {"status": status}
@@ -131,7 +133,7 @@ def set_story_status(backlog: Backlog, story: str, status: StoryStatus) -> Backl
 def start_planned_sprint(
     status: Status, stories: Iterable[Story], *, by: str, at: str, goal: str
 ) -> tuple[Status, Sprint]:
-    """Go from IDLE to an active sprint for a plan that the call itself approves; record each transition."""
+    """Move from IDLE to an active sprint for a plan that the call itself approves, recording each transition."""
     for command in ("epic", "approve", "sprint plan", "sprint start"):
         after = apply_project_command(status.state, command)
         if isinstance(after, CommandRefusal):
@@ -142,7 +144,7 @@ def start_planned_sprint(
 
 
 def record_plan_ready(status: Status, *, by: str, at: str) -> Status:
-    """Record a plan that has to be approved, or whose sprint starts in a separate step."""
+    """Record a plan that must be approved or whose sprint starts in a separate step."""
     after = apply_project_command(status.state, "epic")
     if isinstance(after, CommandRefusal):
         raise after.to_error()
@@ -154,14 +156,14 @@ def get_advice(status: Status, story: str) -> str:
 
 
 def clear_advice(status: Status, story: str) -> Status:
-    """Remove advice that the passed phase has used; the same object if there was none."""
+    """Remove advice that the passed phase used. Return the same object if there was none."""
     if not get_advice(status, story):
         return status
     return status.model_copy(update={"advice": "", "advice_story": ""})
 
 
 def record_integration(status: Status, backlog: Backlog, story: str, *, at: str) -> Status:
-    """Record that a story is integrated, and clear a pending run command for it."""
+    """Record that a story is integrated, and clear a pending run order for it."""
     status = clear_advice(status, story)
     if status.order_story == story:
         status = status.model_copy(update={"order": "", "order_story": ""})
@@ -169,7 +171,7 @@ def record_integration(status: Status, backlog: Backlog, story: str, *, at: str)
 
 
 def finish_if_settled(status: Status, backlog: Backlog, *, at: str) -> Status:
-    """Move to the review once all stories are done or skipped, and clear the pending run command."""
+    """Move to the review once all stories are done or skipped, and clear the pending run order."""
     if any(story.status not in SETTLED for story in backlog.stories):
         return status
     after = record_event(status, "all stories done", at=at)
@@ -183,7 +185,7 @@ def block_project(status: Status, reason: str, *, at: str) -> Status:
 
 
 def unblock_project(status: Status, *, by: str, at: str, why: str) -> Status:
-    """Record that a person tries again; the advice may be empty."""
+    """Record that a person tries again, with or without advice."""
     after = apply_project_command(status.state, "suggest_fix")
     if isinstance(after, CommandRefusal):
         raise after.to_error()
@@ -194,5 +196,5 @@ def unblock_project(status: Status, *, by: str, at: str, why: str) -> Status:
 def record_event(status: Status, event: str, *, at: str, why: str = "") -> Status:
     after = apply_project_event(status.state, event)
     if isinstance(after, CommandRefusal):
-        return status  # a late event of a sprint that was paused meanwhile
+        return status  # a late event of a sprint that has been paused meanwhile
     return record_transition(status, after, command=event, by="prd2pr", at=at, why=why)

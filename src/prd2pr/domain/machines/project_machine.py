@@ -1,4 +1,4 @@
-"""The state machine of a project: one table of commands and events per state; everything else is derived from it."""
+"""The state machine of a project: tables of commands and events per state, from which everything else is derived."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT_TRANSITIONS = 20
 class ProjectCommand:
     name: str
     allowed: frozenset[ProjectState]
-    result: ProjectState | None  # None: the state does not change
+    result: ProjectState | None  # None if the state does not change
     help: str
     example: str
 
@@ -29,13 +29,13 @@ class ProjectCommand:
 
 @dataclass(frozen=True)
 class ProjectEvent:
-    """A change that no command triggers, so no comment can forge it."""
+    """A change that no command triggers, so that no comment can forge it."""
 
     name: str
     allowed: frozenset[ProjectState]
     result: ProjectState
     help: str
-    clause: str = ""  # as part of a sentence, if people can wait for it
+    clause: str = ""  # the event as a clause, if people can wait for it
 
     @property
     def shown(self) -> str:
@@ -175,7 +175,7 @@ def apply_project_command(state: ProjectState, command: str) -> ProjectState | C
 
 
 def apply_project_event(state: ProjectState, event: str) -> ProjectState | CommandRefusal:
-    """Return the state after an event. A late event, of a run that was paused meanwhile, is refused."""
+    """Return the state after an event, or why it is refused, as for a late event of a run that was paused meanwhile."""
     known = PROJECT_EVENTS[event]
     return known.result if state in known.allowed else _refuse(state, known)
 
@@ -209,7 +209,7 @@ def find_moves_to(start: ProjectState, goals: frozenset[ProjectState]) -> tuple[
 
 
 def iter_project_moves() -> Iterator[tuple[str, ProjectState, ProjectState]]:
-    """Yield every change of state in the table: label, from, to."""
+    """Yield every state change in the table as label, source and target."""
     for command in PROJECT_COMMANDS.values():
         for state in S:
             if state in command.allowed and command.result not in {None, state}:
@@ -221,7 +221,7 @@ def iter_project_moves() -> Iterator[tuple[str, ProjectState, ProjectState]]:
 
 
 def record_transition(status: Status, after: ProjectState, *, command: str, by: str, at: str, why: str = "") -> Status:
-    """Return the status in its new state; the last 20 transitions are kept."""
+    """Return the status in its new state, keeping the last 20 transitions."""
     made = Transition(at=at, by=by, command=command, before=status.state, after=after, why=why)
     return status.model_copy(update={"state": after, "transitions": (*status.transitions, made)[-KEPT_TRANSITIONS:]})
 

@@ -1,4 +1,4 @@
-"""The answer of a state machine that does not allow a command: nothing changed, and which commands would work."""
+"""A state machine's refusal of a command, with the commands that are allowed instead."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prd2pr.errors import IllegalCommand
 
 @dataclass(frozen=True)
 class CommandRefusal:
-    command: str  # as people write it: /sprint plan
+    command: str  # as people write it, such as /sprint plan
     state: str
     allowed_now: tuple[str, ...]
-    allowed_in: tuple[str, ...] = ()  # states; empty for an unknown command
+    allowed_in: tuple[str, ...] = ()  # states that allow it; empty for an unknown command
     hint: str = ""
     did_you_mean: str = ""
 
@@ -34,7 +34,7 @@ class CommandRefusal:
 
 
 def find_closest_command(name: str, known: Iterable[str]) -> str:
-    """Return the known command that is spelt most like `name`; empty: none is close."""
+    """Return the known command with the most similar spelling, or an empty string if none is close."""
     folded = {option.lower().replace("_", "-"): option for option in known}
     near = difflib.get_close_matches(name.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
     return folded[near[0]] if near else ""

@@ -2,7 +2,7 @@
 
 Only `pass_phase` takes a cycle past a gate, and it needs the gate's verdict. A command without a verdict
 (`apply_cycle_command`) can only stay, go back, abort or leave a phase without a gate; a test checks this for every
-command. Two kinds of story pass without RED, which is recorded and shown: `pass_untested` and `pass_pre_implemented`.
+command. Two kinds of stories pass without RED, which is recorded and shown: `pass_untested` and `pass_pre_implemented`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ OPEN = frozenset({S.DESIGN, S.TEST_RED, S.CODE_GREEN, S.REFACTOR})
 FINAL = frozenset({S.COMMIT, S.ABORTED})
 NO_CYCLE = "no cycle"
 
-# The state in which each phase starts, and the state after it. All phases but DESIGN have a gate.
+# The state in which each phase starts and the state after it. All phases except DESIGN have a gate.
 PHASE_TRANSITIONS: dict[tuple[CycleState, Phase], CycleState] = {
     (S.DESIGN, Phase.DESIGN): S.TEST_RED,
     (S.TEST_RED, Phase.RED): S.CODE_GREEN,
     (S.CODE_GREEN, Phase.GREEN): S.REFACTOR,
-    (S.REFACTOR, Phase.REFACTOR): S.REFACTOR,  # as often as it is worth it
+    (S.REFACTOR, Phase.REFACTOR): S.REFACTOR,  # may be repeated
     (S.REFACTOR, Phase.INTEGRATED): S.COMMIT,
 }
 GATED = frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
@@ -33,13 +33,13 @@ GATED = frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
 @dataclass(frozen=True)
 class CycleCommand:
     name: str
-    allowed: frozenset[CycleState | None]  # None: the story has no cycle yet
+    allowed: frozenset[CycleState | None]  # None for a story without a cycle
     help: str
     example: str
     state_changes: tuple[
         tuple[CycleState | None, CycleState], ...
-    ] = ()  # without a gate; in all other states, the state does not change
-    gates: tuple[Phase, ...] = ()  # the gates that have to accept it, in this order
+    ] = ()  # changes without a gate; in all other states nothing changes
+    gates: tuple[Phase, ...] = ()  # the gates that must accept it, in this order
 
     @property
     def shown(self) -> str:
@@ -176,7 +176,7 @@ def pass_phase(state: CycleState, phase: Phase, verdict: Verdict | None) -> Cycl
 
 
 def pass_untested(state: CycleState, kind: str, note: str) -> CycleState | CommandRefusal:
-    """Pass RED without tests, for docs, configuration and chores; the note puts this on record."""
+    """Pass RED without tests for docs, configuration and chores. The note records this."""
     if kind not in UNTESTED_KINDS:
         return _refuse_phase("red", state, (S.TEST_RED,), f"a story of kind {kind} needs failing tests first")
     if state not in {S.DESIGN, S.TEST_RED}:
@@ -187,7 +187,7 @@ def pass_untested(state: CycleState, kind: str, note: str) -> CycleState | Comma
 
 
 def pass_pre_implemented(state: CycleState, green: Verdict | None) -> CycleState | CommandRefusal:
-    """Pass GREEN without RED: the new tests pass since the code exists already."""
+    """Pass GREEN without RED, since the new tests pass with code that already existed."""
     if state is not S.TEST_RED:
         return _refuse_phase("red", state, (S.TEST_RED,), "this is possible only for tests that were just written")
     if not _is_accepted(green, Phase.GREEN):
@@ -213,7 +213,7 @@ def explain_missing_verdict(verdict: Verdict | None, phase: Phase) -> str:
 
 
 def check_cycle_command(state: CycleState | None, command: str) -> CycleCommand | CommandRefusal:
-    """Return the command if it is allowed now. A command with gates may still be refused by them."""
+    """Return the command if it is allowed now, or why it is refused. A gate may still refuse it later."""
     name = command.strip().removeprefix("/").removeprefix("tdd ").strip()
     known = CYCLE_COMMANDS.get(name)
     if known is None:
@@ -245,7 +245,7 @@ def list_cycle_commands(state: CycleState | None) -> tuple[str, ...]:
 
 
 def list_phases_from(state: CycleState) -> tuple[Phase, ...]:
-    """Return the phases that can start in a state; in REFACTOR the last one ends the cycle."""
+    """Return the phases that can start in a state. In REFACTOR, the last of them ends the cycle."""
     return tuple(phase for source, phase in PHASE_TRANSITIONS if source == state)
 
 

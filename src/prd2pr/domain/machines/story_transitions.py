@@ -1,6 +1,6 @@
-"""How drafts, undone steps and newly failing tests change a cycle's record. The workflow commits it, verify checks it.
+"""Changes of a cycle's record by drafts, undone steps and newly failing tests. The workflow commits them.
 
-None of these passes a gate: a draft is not judged yet, and an undone step goes back.
+None of these passes a gate: a draft is not judged yet, and an undone step goes back. `verify` checks the result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from prd2pr.domain.evidence import RunSummary
 from prd2pr.domain.records import Cycle, CycleState, Design, Phase, Step, TestFile
 
-# The phase of each state in which drafts are allowed.
+# The phase of the draft for each state that allows drafts.
 DRAFT_PHASES: dict[CycleState, Phase] = {
     CycleState.DESIGN: Phase.DESIGN,
     CycleState.TEST_RED: Phase.RED,
@@ -26,7 +26,10 @@ def append_cycle_step(cycle: Cycle, step: Step) -> Cycle:
 def apply_draft(
     cycle: Cycle, phase: Phase, blobs: Iterable[tuple[str, str]] = (), design: Design | None = None
 ) -> Cycle:
-    """Return the cycle with a draft of a phase. `blobs`: path and blob of the story's files under tests/tdd."""
+    """Return the cycle with a draft of a phase.
+
+    `blobs` are the paths and blobs of the story's files under tests/tdd.
+    """
     match phase:
         case Phase.DESIGN:
             return cycle.model_copy(update={"design": design})
@@ -67,7 +70,7 @@ def demote_failing_files(files: tuple[TestFile, ...], run: RunSummary | None) ->
 
 
 def is_only_demotion(before: tuple[TestFile, ...], after: tuple[TestFile, ...]) -> bool:
-    """Whether the only change is that some `passing` files are `committed` again."""
+    """Return whether the only change is that some `passing` files are `committed` again."""
     return len(before) == len(after) and all(
         old == new or (old.status == "passing" and old.model_copy(update={"status": "committed"}) == new)
         for old, new in zip(before, after, strict=True)

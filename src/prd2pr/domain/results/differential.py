@@ -6,17 +6,17 @@ from typing import Literal
 
 from prd2pr.domain.records import Record
 
-AFTER_STEP_PREFIX = "after the step, "  # start of a problem that did not exist before the step
+AFTER_STEP_PREFIX = "after the step, "  # start of a problem that first occurs after the step
 
-# recorded: a test makes this call. near: values similar to those of tests. hinted, guessed: no test calls the function,
-# so values come from its annotations, or were tried. odd: unusual values that may not be supported.
+# recorded: a test makes this call. near: values are similar to those of tests. hinted, guessed: no test calls the
+# function, so values come from its annotations or were guessed. odd: unusual values that may not be supported.
 Origin = Literal["recorded", "near", "hinted", "guessed", "odd"]
 
 
 class BehaviourDifference(Record):
     """One call whose result has changed."""
 
-    function: str  # dotted
+    function: str  # dotted name
     path: str
     line: int = 0
     given: str  # the call as source code
@@ -27,12 +27,12 @@ class BehaviourDifference(Record):
 
 
 class ComparedFunction(Record):
-    """One public function: the number of calls on both sides, and of calls that could not be compared."""
+    """One public function, with the number of compared calls and of calls that could not be compared."""
 
     function: str
     path: str
     calls: int = 0
-    recorded: int = 0  # calls among these that tests make
+    recorded: int = 0  # those of the calls that tests make
     unjudged: int = 0
     differing: int = 0
 
@@ -43,16 +43,16 @@ class UncoveredLine(Record):
     path: str
     line: int
     function: str = ""
-    what: str = ""  # the line
+    what: str = ""  # the source line
 
 
 class DifferentialResult(Record):
-    """`problems`: why the result is not valid; then all other fields are empty."""
+    """The result of comparing old and new code. `problems` says why it is invalid; all other fields are then empty."""
 
     functions: tuple[ComparedFunction, ...] = ()
     differences: tuple[BehaviourDifference, ...] = ()
     unrun: tuple[UncoveredLine, ...] = ()
     tests: int = 0  # number of tests that were run to record calls
-    partial: bool = False  # not all tests were run
+    partial: bool = False  # only some of the tests were run
     problems: tuple[str, ...] = ()
     seconds: float = 0

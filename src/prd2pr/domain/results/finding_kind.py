@@ -1,7 +1,7 @@
 """One row of the findings table.
 
-An entry shows what is refused (`bad`) and what is accepted (`good`): as Python if the finding is about code, else in
-words. `tests/languages/python/test_finding_examples.py` applies the rules to the Python examples.
+An entry shows what is refused (`bad`) and what is accepted (`good`), as Python if the finding is about code and
+otherwise in words. `tests/languages/python/test_finding_examples.py` applies the rules to the Python examples.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class FindingKind:
     hint: str = field(kw_only=True)
     severity: Literal["error", "warning"] = "error"
     unswitchable: bool = False
-    reserved: bool = False  # the code is reserved, the check does not exist yet
+    reserved: bool = False  # the code is reserved for a check that does not exist yet
 
     @property
     def phase(self) -> Phase | None:
-        """The gate of the finding; None for findings about any run or about a branch."""
+        """The phase whose gate reports the finding, or None for findings about any run or about a branch."""
         return _PHASES.get(self.code[:3])
 
 
 def define_strict_error(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
-    """Define an error whose severity cannot be changed: every proof depends on it."""
+    """Define an error whose severity cannot be changed, since every proof depends on it."""
     return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, unswitchable=True)
 
 
@@ -48,7 +48,7 @@ def define_warning(code: str, title: str, explanation: str, *, bad: str, good: s
 
 
 def is_python_example(example: str) -> bool:
-    """Whether an example is code. Words may parse by accident (`sandbox: none`), but have no effect."""
+    """Return whether an example is code. Prose that parses by accident (`sandbox: none`) is not."""
     try:
         body = ast.parse(example).body
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Descriptions of the protections of a sandbox, the same in reports, findings and the terminal."""
+"""Descriptions of a sandbox's protections, shared by reports, findings and the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 NONE = "none"  # a run without any sandbox
 
-# The protections of a sandbox, each with its effect. The names are stored in reports.
+# The protections of a sandbox and their effects. The names are stored in reports.
 PROTECTIONS: dict[str, str] = {
     "no network": "no external address, no name service, no socket of another process",
     "own user": "a different user than the one who runs prd2pr, without privileges",
@@ -18,13 +18,13 @@ PROTECTIONS: dict[str, str] = {
 
 
 def format_sandbox(how: str, had: Iterable[str]) -> str:
-    """Return the form that reports store: `namespaces: no network, own user, …`."""
+    """Return the form that reports store, such as `namespaces: no network, own user, …`."""
     given = list(had)
     return f"{how}: {', '.join(given)}" if given else NONE
 
 
 def list_missing_protections(sandbox: str) -> tuple[str, ...]:
-    """Return the protections that a run with this sandbox did not have."""
+    """Return the protections that a run in this sandbox did not have."""
     given = {part.partition(" (")[0] for part in sandbox.partition(": ")[2].split(", ")}
     return tuple(name for name in PROTECTIONS if name not in given)
 
@@ -34,7 +34,7 @@ def is_unsandboxed(sandbox: str) -> bool:
 
 
 def describe_missing_protections(sandbox: str) -> str:
-    """Return the message about missing protections; empty: none is missing."""
+    """Return a message about missing protections, or an empty string if none is missing."""
     if is_unsandboxed(sandbox):
         return "the tests ran without a sandbox"
     lacking = list_missing_protections(sandbox)

@@ -6,24 +6,24 @@ from typing import Literal
 
 from prd2pr.domain.records import Record
 
-# killed: a test failed. survived: none did. The others are not part of the score.
+# killed: a test failed. survived: no test failed. The others do not count for the score.
 FaultOutcome = Literal["killed", "survived", "timeout", "not_judged"]
 
 
 class MutantResult(Record):
-    """One mutant, and the result of the tests."""
+    """One mutant and the outcome of the tests."""
 
     id: str
     path: str
     line: int
     function: str = ""
-    change: str = ""  # `cents // 100` → `cents * 100`
+    change: str = ""  # as in `cents // 100` → `cents * 100`
     outcome: FaultOutcome
     by: str = ""  # the test that killed it
     why: str = ""  # why it could not be judged
 
 
-# once_more: it failed in another order, and passed when that order was repeated.
+# once_more: a test failed in another order, but passed when that order was repeated.
 VariationName = Literal["reversed", "twice", "once_more", "hash_seed", "clock", "zone", "released"]
 
 
@@ -32,52 +32,52 @@ class TestVariation(Record):
 
     name: VariationName
     outcome: Literal["passed", "failed", "not_judged"]
-    tests: tuple[str, ...] = ()  # those that failed
-    why: str = ""  # why it could not be judged; for `twice`, a call with another result the second time
+    tests: tuple[str, ...] = ()  # the tests that failed
+    why: str = ""  # why it could not be judged; for `twice`, a call whose second result differs
 
 
 class ReplayDifference(Record):
-    """A call that has one result in a test run and another one outside of it."""
+    """A call with different results inside and outside of a test run."""
 
     path: str
     line: int
     function: str
     test: str
-    shown: str  # the call, for people
+    shown: str  # the call as shown to people
     inside: str
     outside: str
 
 
 class MemorizedFunction(Record):
-    """A function that handles the inputs of its tests, and no similar ones."""
+    """A function that handles the inputs of its tests, but no similar inputs."""
 
     path: str
     line: int
     function: str
-    examples: int  # inputs of the tests that it handles
-    near: int  # similar inputs, none of which it handles
-    shown: str  # one of these, and its result
+    examples: int  # number of test inputs, all of which it handles
+    near: int  # number of similar inputs, none of which it handles
+    shown: str  # one similar input and its result
 
 
 class CallReplay(Record):
-    """Calls of the tests, repeated outside of a test run."""
+    """Calls made by the tests, repeated outside of a test run."""
 
     same: int = 0
-    not_judged: int = 0  # depends on the test's set-up, on time or chance, or cannot be compared
+    not_judged: int = 0  # calls that depend on set-up, time or chance, or cannot be compared
     differing: tuple[ReplayDifference, ...] = ()
     recited: tuple[MemorizedFunction, ...] = ()
 
 
 class MutationResult(Record):
-    """All mutants of one step. `problems`: why the result is not valid; then all other fields are empty."""
+    """All mutants of one step. `problems` says why the result is invalid; all other fields are then empty."""
 
     knock_outs: tuple[MutantResult, ...] = ()  # functions whose body was replaced by an error
     mutants: tuple[MutantResult, ...] = ()
-    perturbations: tuple[MutantResult, ...] = ()  # expected values of the story's tests, each replaced by another
+    perturbations: tuple[MutantResult, ...] = ()  # expected values in the story's tests, each replaced by another value
     indifferent: tuple[str, ...] = ()  # tests that pass whatever the story's functions return
-    answers: bool | None = None  # whether return values were replaced; None: unknown
+    answers: bool | None = None  # whether return values were replaced; None if unknown
     ways: tuple[TestVariation, ...] = ()  # runs without a mutant, under different conditions
-    replay: CallReplay | None = None  # None: not tried
+    replay: CallReplay | None = None  # None if not tried
     problems: tuple[str, ...] = ()
     seconds: float = 0
 
@@ -95,5 +95,5 @@ class MutationResult(Record):
 
     @property
     def score(self) -> float | None:
-        """The share of mutants that the tests killed; None: none was judged."""
+        """The share of mutants that the tests killed, or None if none was judged."""
         return self.killed / len(self.judged) if self.judged else None

@@ -1,6 +1,6 @@
-"""The GitHub API, through githubkit.
+"""The GitHub API, accessed through githubkit.
 
 Offers `factory.open_hub` and `factory.make_token_source`; githubkit is imported only when they are called. `calls` adds
-retries, `errors` names refusals with their remedy, and one module per resource reads and writes it. May import domain
-and errors.
+retries, `errors` turns error responses into named errors with a remedy, and there is one module for each resource. May
+import domain and errors.
 """

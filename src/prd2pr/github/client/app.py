@@ -1,4 +1,4 @@
-"""Calls that a GitHub App makes as itself: its identity, tokens of its installations, and its creation."""
+"""Calls that a GitHub App makes as itself: its identity, installation tokens, and its creation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANIFEST_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class AppApi:
-    """Calls as the App, over one connection that is kept until `close`."""
+    """API calls as the App, over a connection that stays open until `close`."""
 
     def __init__(self, key: AppKey, api_url: str = API_URL, transport: httpx.BaseTransport | None = None) -> None:
         from githubkit import AppAuthStrategy
@@ -31,7 +31,7 @@ class AppApi:
         self._client.close()
 
     def about(self) -> Mapping[str, Any]:
-        """Return `slug`, `permissions`, `events` …"""
+        """Return the App's `slug`, `permissions`, `events` and other attributes."""
         return self._ask(RestCall("GET", join_path("app")))
 
     def installation_of(self, owner: str, name: str) -> int:
@@ -40,7 +40,7 @@ class AppApi:
     def mint(
         self, installation: int, repositories: tuple[str, ...], permissions: Mapping[str, str]
     ) -> Mapping[str, Any]:
-        """Mint a token. `repositories`: names without their owner."""
+        """Mint an installation token. `repositories` are names without their owner."""
         body = {"repositories": list(repositories), "permissions": dict(permissions)}
         return self._ask(RestCall("POST", join_path("app", "installations", installation, "access_tokens"), body=body))
 
@@ -53,7 +53,10 @@ class AppApi:
 def convert_manifest(
     code: str, api_url: str = API_URL, transport: httpx.BaseTransport | None = None
 ) -> Mapping[str, Any]:
-    """Exchange the code of a manifest, which works once: `id`, `slug`, `pem`, `webhook_secret`, `html_url` …"""
+    """Exchange a manifest code for the App's `id`, `slug`, `pem`, `webhook_secret`, `html_url` and other attributes.
+
+    A code can be used only once.
+    """
     from githubkit import UnauthAuthStrategy
 
     from prd2pr.github.client.transport import GitHubConnection, parse_json_body
@@ -63,7 +66,7 @@ def convert_manifest(
     call = RestCall("POST", join_path("app-manifests", code, "conversions"))
     client = GitHubConnection(UnauthAuthStrategy(), api_url, transport=transport)
     try:
-        outcome = client.send(call)  # once: a code is used up even if its response was lost
+        outcome = client.send(call)  # not retried: a code is used up even if the response was lost
     finally:
         client.close()
     if isinstance(outcome, ApiResponse) and outcome.status in (404, 422):

@@ -1,4 +1,4 @@
-"""The App's own view: its webhook deliveries, their results, and its installations."""
+"""The App's webhook deliveries, their results, and its installations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prd2pr.github.client.exchange import RestCall, Send, join_path
 from prd2pr.github.client.tokens import AppKey
 from prd2pr.retry import RetryPolicy
 
-# The next page's path is built here; only the cursor is taken from the response.
+# Only the cursor is taken from the response; the path of the next page is built here.
 NEXT_CURSOR = re.compile(r'[?&]cursor=([A-Za-z0-9_%=.-]{1,200})[^>]*>; rel="next"')
 PAGE_SIZE = 100
 
 
 @dataclass(frozen=True)
 class DeliveryAttempt:
-    """One delivery attempt by GitHub; the same delivery may have several."""
+    """One attempt by GitHub to deliver an event. A delivery can have several attempts."""
 
     id: int
     guid: str
@@ -31,10 +31,10 @@ class DeliveryAttempt:
 
 class DeliveryLog:
     def __init__(self, send: Send, policy: RetryPolicy) -> None:
-        self._api = RepositoryApi(send, "app/app", policy)  # no path is below a repository
+        self._api = RepositoryApi(send, "app/app", policy)  # a placeholder: no path here is below a repository
 
     def attempts(self, since: float) -> Iterator[DeliveryAttempt]:
-        """Yield the attempts, newest first, down to `since`."""
+        """Yield the attempts since `since`, newest first."""
         cursor = ""
         while True:
             params: dict[str, str | int] = {"per_page": PAGE_SIZE, **({"cursor": cursor} if cursor else {})}
@@ -51,11 +51,11 @@ class DeliveryLog:
             cursor = following[1]
 
     def redeliver(self, attempt: int) -> None:
-        """Redeliver; one too many does no harm, since it is known by its id."""
+        """Request a redelivery. Duplicates do no harm, because the receiver recognizes the delivery by its id."""
         self._api.send_idempotent(RestCall("POST", join_path("app", "hook", "deliveries", attempt, "attempts")))
 
     def installations(self) -> tuple[int, ...]:
-        """Return the installations that are not suspended."""
+        """Return the ids of the installations that are not suspended."""
         rows = self._api.pages(join_path("app", "installations"))
         return tuple(int(row["id"]) for row in rows if not row.get("suspended_at"))
 
@@ -79,7 +79,7 @@ def open_delivery_log(key: AppKey, api_url: str, policy: RetryPolicy) -> Abstrac
 
 
 class ConnectedDeliveryLog(DeliveryLog):
-    """A delivery log with its own connection, kept until `close`."""
+    """A delivery log with its own connection, which stays open until `close`."""
 
     def __init__(self, key: AppKey, api_url: str, policy: RetryPolicy) -> None:
         from githubkit import AppAuthStrategy
@@ -94,7 +94,7 @@ class ConnectedDeliveryLog(DeliveryLog):
 def list_failed_deliveries(attempts: Iterable[DeliveryAttempt], most: int) -> list[DeliveryAttempt]:
     """Return the newest attempt of each delivery that never arrived, oldest delivery first.
 
-    One that was attempted `most` times is given up.
+    Deliveries with `most` or more attempts are left out.
     """
     by_guid: dict[str, list[DeliveryAttempt]] = {}
     for each in attempts:

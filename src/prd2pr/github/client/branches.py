@@ -1,4 +1,4 @@
-"""Branches and files of a repository through the API, without a clone."""
+"""Branches and files of a repository, read through the API without a clone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HEADS = "refs/heads/"
 
 
 def list_heads(api: RepositoryApi, prefix: str) -> Mapping[str, str]:
-    """Return every branch with this prefix and its head."""
+    """Return the branches with this prefix and their heads."""
     rows = api.pages(api.path("git", "matching-refs", "heads") + join_path(*prefix.rstrip("/").split("/")))
     named = {str(row["ref"]).removeprefix(HEADS): str(row["object"]["sha"]) for row in rows}
     return {name: sha for name, sha in named.items() if name.startswith(prefix)}
 
 
 def read_remote_file(api: RepositoryApi, name: str, sha: str = "") -> bytes | None:
-    """Read the file in this commit, or on the default branch."""
+    """Read a file at a commit, or on the default branch. Returns None if it does not exist."""
     found = api.get_optional(api.path("contents") + join_path(*name.split("/")), **({"ref": sha} if sha else {}))
     if not isinstance(found, dict) or found.get("encoding") != "base64":
         return None
@@ -33,6 +33,6 @@ def read_commit_time(api: RepositoryApi, sha: str) -> float:
 
 
 def list_repositories(api: RepositoryApi) -> tuple[str, ...]:
-    """Return the repositories of this token's installation, without archived ones."""
+    """Return the repositories of this token's installation, except archived ones."""
     rows = api.pages(join_path("installation", "repositories"), "repositories")
     return tuple(str(row["full_name"]) for row in rows if not row.get("archived"))

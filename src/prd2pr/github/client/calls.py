@@ -1,4 +1,4 @@
-"""API calls with retries: reads are repeated; writes only after a check whether they were done."""
+"""API calls with retries. Reads are repeated; writes are repeated only if they took no effect."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NEXT_PAGE = re.compile(r'rel="next"')
 
 
 def ignore_sending() -> None:
-    """For callers that need not know when a call is sent."""
+    """Default for callers that need no notice before a call is sent."""
 
 
 class RepositoryApi:
-    """Calls for one repository. `send` is the real client's or a test's."""
+    """Calls for one repository. Tests replace `send`."""
 
     def __init__(self, send: Send, repository: str, policy: RetryPolicy) -> None:
         self.owner, _, self.name = repository.partition("/")
@@ -32,7 +32,7 @@ class RepositoryApi:
         self._policy = policy
 
     def path(self, *parts: str | int) -> str:
-        """Return a path below the repository's."""
+        """Return a path below the repository."""
         return join_path("repos", self.owner, self.name) + join_path(*parts)
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -42,19 +42,19 @@ class RepositoryApi:
         return check_response(call, self._repeat(call)).body
 
     def get_optional(self, address: str, **params: str | int) -> Any | None:
-        """Return the body; None if it does not exist."""
+        """Return the body, or None if the resource does not exist."""
         call = RestCall("GET", address, params)
         answer = self._repeat(call)
         return None if answer.status in {404, 410} else check_response(call, answer).body
 
     def get_response(self, address: str, **params: str | int) -> ApiResponse:
-        """Return any response, for callers that need a refusal or the headers."""
+        """Return the response even if it is an error, for callers that need its status or headers."""
         return self._repeat(RestCall("GET", address, params))
 
     def pages(self, address: str, key: str = "", **params: str | int) -> Iterator[dict[str, Any]]:
-        """Yield every item. `key`: where the items are, in responses that are not a plain list.
+        """Yield the items of all pages. `key` names the list in responses that are objects.
 
-        The path of the next page is built here: the `link` header only says whether there is one.
+        The `link` header only shows whether there is another page; its path is built here.
         """
         number, more = 1, True
         while more:
@@ -70,16 +70,16 @@ class RepositoryApi:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def create_or_find(self, call: RestCall, look: Callable[[], T | None], read: Callable[[Any], T]) -> T:
-        """Return what the call creates, or what `look` finds if its response was lost."""
+        """Send a call and return its result. If the response was lost, return what `look` finds."""
         done = self.send_checked(call, look)
         return read(check_response(call, done).body) if isinstance(done, ApiResponse) else done
 
     def send_checked(
         self, call: RestCall, look: Callable[[], T | None] | None, before: Callable[[], None] = ignore_sending
     ) -> ApiResponse | T:
-        """Return the response, even a refusal, or what `look` found. `before` runs before each send and may raise.
+        """Send a call with retries. Return its response, even an error, or what `look` found after a lost response.
 
-        Without `look`, the call may be executed twice.
+        `before` runs before each send and may raise. Without `look`, the call may be executed twice.
         """
         attempt = 0
         while True:
@@ -95,7 +95,7 @@ class RepositoryApi:
                 return found
 
     def _look_twice(self, look: Callable[[], T | None], attempt: int) -> T | None:
-        """A read just after a write may be stale: only the second "nothing" counts."""
+        """Look again after a pause, because a read just after a write may be stale."""
         found = look()
         if found is None:
             self._policy.sleep(self._policy.backoff(attempt))
@@ -103,19 +103,19 @@ class RepositoryApi:
         return found
 
     def delete(self, address: str) -> None:
-        """Delete. It may be gone already; what this token may not delete stays."""
+        """Delete a resource. Does nothing if it no longer exists or the token may not delete it."""
         call = RestCall("DELETE", address)
         done = self.send_checked(call, lambda: True if self.get_optional(address) is None else None)
         if isinstance(done, ApiResponse) and done.status not in {403, 404, 410}:
             check_response(call, done)
 
     def send_idempotent(self, call: RestCall) -> Any:
-        """Repeat a write that makes nothing twice, such as objects named by their content."""
+        """Send a write that is safe to repeat, such as creating an object that is named by its content."""
         return check_response(call, self._repeat(call)).body
 
 
 def check_response(call: RestCall, answer: ApiResponse) -> ApiResponse:
-    """Return the response of a successful call; raise otherwise. GraphQL responds 200 even to refusals."""
+    """Return a successful response and raise an error for others. GraphQL returns status 200 even for errors."""
     if not 200 <= answer.status < 300:
         raise classify_error(call, answer)
     if call.path == "/graphql" and isinstance(answer.body, dict) and answer.body.get("errors"):
@@ -147,10 +147,10 @@ def check_body_length(address: str, body: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def has_marker(body: str, marker: str) -> bool:
-    """Check the start only: further down, quoted text of others may contain our markers."""
+    """Whether the text starts with our marker. Further down, quoted text could contain one too."""
     return body.lstrip().startswith(marker)
 
 
 def with_marker(body: str, marker: str) -> str:
-    """A text without its marker could not be found again and would be created twice."""
+    """Put the marker at the start of the text, unless it is already there. Later runs find the text by it."""
     return body if has_marker(body, marker) else f"{marker}\n{body}"

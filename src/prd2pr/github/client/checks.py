@@ -1,4 +1,4 @@
-"""Check runs: one per key and commit, however often it is published. With a person's token, a commit status."""
+"""Check runs, one per key and commit. A personal token publishes a commit status instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prd2pr.github.client.calls import RepositoryApi, check_response, patch_call
 from prd2pr.github.client.exchange import ApiResponse
 from prd2pr.github.client.repository import RepositoryCalls
 
-MAX_ANNOTATIONS_PER_CALL = 50  # annotations that GitHub takes in one request
+MAX_ANNOTATIONS_PER_CALL = 50  # GitHub's limit for one request
 MAX_STATUS_LENGTH = 140
 
 STATUS_STATES: dict[Conclusion, str] = {
@@ -26,7 +26,11 @@ STATUS_STATES: dict[Conclusion, str] = {
 
 class CheckCalls(RepositoryCalls):
     def check(self, check: CheckRun) -> None:
-        """Publish. Only the App that made a check can change it: an earlier App's stays or is published again."""
+        """Create or update the check run.
+
+        Only the App that created a check run can change it. One by an earlier App is kept if it is up to date,
+        otherwise a second one is created.
+        """
         scrub = self.secrets.scrub
         annotations = tuple(map(self._scrub_annotation, check.annotations))
         check = replace(check, title=scrub(check.title), summary=scrub(check.summary), annotations=annotations)
@@ -44,9 +48,9 @@ class CheckCalls(RepositoryCalls):
         return replace(each, path=scrub(each.path), message=scrub(each.message), title=scrub(each.title))
 
     def check_results(self, sha: str) -> tuple[CheckResult, ...]:
-        """Return all checks of a commit. Ours have `domain.ci.OUR_CHECKS` as their App.
+        """Return all checks of a commit. Our own have `domain.ci.OUR_CHECKS` as their App.
 
-        They are known by name: a workflow's token belongs to the same App as CI jobs.
+        They are recognized by name, because a workflow's token belongs to the same App as CI jobs.
         """
         found = self.api.pages(self.api.path("commits", sha, "check-runs"), "check_runs", filter="latest")
         return tuple(
@@ -60,7 +64,10 @@ class CheckCalls(RepositoryCalls):
 
 
 def find_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[str, Any] | None:
-    """Return the oldest with our key that we made, else one by an earlier App; others only share the name."""
+    """Return the oldest check run with our key, preferably one that our App created.
+
+    Check runs with another key only share the name.
+    """
     address = api.path("commits", check.sha, "check-runs")
     found = [
         each
@@ -76,7 +83,7 @@ def _app_slug(row: Mapping[str, Any]) -> str:
 
 
 def _create_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[str, Any] | None:
-    """Return None if the token is a person's, which may not create check runs: a status is set instead."""
+    """Create the check run, or set a commit status and return None if the token belongs to a person."""
     body = {
         "name": check.name,
         "head_sha": check.sha,
@@ -102,7 +109,7 @@ def _create_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[
 
 
 def _complete_check_run(api: RepositoryApi, check: CheckRun, there: Mapping[str, Any]) -> None:
-    """Add annotations: GitHub only ever adds them, so those already there are not sent again."""
+    """Update the text and append missing annotations. GitHub never removes annotations, so none is sent twice."""
     number, shown = int(there["id"]), _count_annotations(there)
     if not _has_same_text(check, there):
         _update_check_run(api, check, number, shown, shown)
@@ -113,7 +120,7 @@ def _complete_check_run(api: RepositoryApi, check: CheckRun, there: Mapping[str,
 
 
 def _update_check_run(api: RepositoryApi, check: CheckRun, number: int, start: int, end: int) -> int:
-    """Send annotations `start` to `end` with the text; return how many are shown then."""
+    """Send the text with the annotations from `start` to `end`, and return the number of annotations sent so far."""
     address = api.path("check-runs", number)
     body = {"conclusion": check.conclusion, "output": _build_output(check, check.annotations[start:end])}
 
@@ -168,7 +175,6 @@ def _publish_status(api: RepositoryApi, check: CheckRun) -> None:
     }
 
     def there() -> bool | None:
-        """The newest of a context is the one that counts."""
         found = api.pages(api.path("commits", check.sha, "statuses"))
         newest = next((each for each in found if each.get("context") == check.name), {})
         return True if all(newest.get(key) == value for key, value in wanted.items()) else None

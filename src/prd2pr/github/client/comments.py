@@ -18,23 +18,23 @@ class CommentCalls(RepositoryCalls):
         return tuple(sorted((each for each in found if each.id > after), key=lambda each: each.id))
 
     def find_comment(self, number: int, marker: str) -> Comment | None:
-        """Return our comment with `marker` in it."""
+        """Return our comment with this marker."""
         return self._keep_first(self._list_marked_comments(self.ours(), number, marker))
 
     def _list_marked_comments(self, ours: BotIdentities, number: int, marker: str) -> tuple[Comment, ...]:
-        """Return those that we can certainly edit first, then by age."""
+        """List our comments with this marker: first those of the current account, which it can edit, then by age."""
         names = [actor.id for actor in ours]
         there = [each for each in self.comments(number) if each.author.id in names and has_marker(each.body, marker)]
         return tuple(sorted(there, key=lambda each: (names.index(each.author.id), each.id)))
 
     def _keep_first(self, there: tuple[Comment, ...]) -> Comment | None:
-        """Return the first. Two parallel runs may both have posted: the later one is deleted."""
+        """Return the first comment and delete the others, which parallel runs have posted."""
         for twin in there[1:]:
             self.api.delete(self.api.path("issues", "comments", twin.id))
         return there[0] if there else None
 
     def comment(self, number: int, body: str, *, marker: str) -> Comment:
-        """Post a comment, or return ours with this marker if there is one."""
+        """Post a comment, unless we already have one with this marker, and return it."""
         return self._ensure_comment(self.ours(), number, self.secrets.scrub(body), marker)
 
     def _ensure_comment(self, ours: BotIdentities, number: int, body: str, marker: str) -> Comment:
@@ -47,7 +47,7 @@ class CommentCalls(RepositoryCalls):
         )
 
     def edit_comment(self, comment: int, body: str) -> None:
-        """Edit; if it is not ours to edit, post a new one instead."""
+        """Edit a comment, or post a new one if the current account may not edit it."""
         address, body = self.api.path("issues", "comments", comment), self.secrets.scrub(body)
 
         def there() -> bool | None:
@@ -71,7 +71,7 @@ class CommentCalls(RepositoryCalls):
         check_response(call, done)
 
     def has_reaction(self, comment: int, reaction: Reaction) -> bool:
-        """Return whether the comment has this reaction of ours."""
+        """Whether one of our accounts has added this reaction to the comment."""
         address = self.api.path("issues", "comments", comment, "reactions")
         return self._has_reaction_by(self.ours(), address, reaction)
 
@@ -87,7 +87,7 @@ class CommentCalls(RepositoryCalls):
         self._add_reaction(self.api.path("issues", number, "reactions"), reaction)
 
     def _add_reaction(self, address: str, reaction: Reaction) -> None:
-        """React to the comment or issue at `address`; it may be gone meanwhile."""
+        """Add a reaction to the comment or issue at `address`, unless it was deleted."""
         me = self.me()
         call = post_call(address, {"content": reaction})
         done = self.api.send_checked(call, lambda: self._has_reaction_by((me,), address, reaction) or None)

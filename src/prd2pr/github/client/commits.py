@@ -1,6 +1,6 @@
-"""Commits through GitHub's API, which signs them as the bot: same tree and message, another SHA.
+"""Create commits through GitHub's API, which signs them as the bot. Tree and message stay the same, the SHA changes.
 
-Every tree is compared with the one that was proved before the branch moves.
+Before the branch is moved, each tree is compared with the one that was proved.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from prd2pr.github.client.calls import RepositoryApi, check_response
 from prd2pr.github.client.errors import WORKFLOW_FILES_REMEDY
 from prd2pr.github.client.exchange import ApiResponse, RestCall, join_path
 
-MAX_ENTRIES = 400  # of a tree in one request
-MAX_BYTES = 5_000_000  # of texts in one request
+MAX_ENTRIES = 400  # tree entries in one request
+MAX_BYTES = 5_000_000  # file contents in one request
 PLAIN_FILE, SUBMODULE = "100644", "160000"
 WORKFLOW_DIRECTORY = ".github/workflows/"
 UPDATE_REFS = "mutation($input: UpdateRefsInput!) { updateRefs(input: $input) { clientMutationId } }"
@@ -32,28 +32,26 @@ class LocalCommit:
 @dataclass(frozen=True)
 class FileChange:
     path: str
-    mode: str  # as git writes it, `100644`; irrelevant for a deleted file
-    blob: str | None  # None: deleted
+    mode: str  # as in git, for example `100644`; ignored for a deleted file
+    blob: str | None  # None if the file was deleted
 
 
 class LocalCommits(Protocol):
-    """What is read from the local repository."""
+    """Read access to the local repository."""
 
     def commit(self, sha: str) -> LocalCommit: ...
 
     def changes(self, old: str, new: str) -> Iterable[FileChange]:
-        """Between two commits; a renamed file is one deleted and one added."""
+        """Yield the changes between two commits. A renamed file is one deletion and one addition."""
         ...
 
     def content(self, blob: str) -> bytes: ...
 
-    def is_descendant(self, new: str, old: str) -> bool:
-        """Return whether `new` is built on `old`."""
-        ...
+    def is_descendant(self, new: str, old: str) -> bool: ...
 
 
 class ApiWriter:
-    """A `BranchWriter`. Only commits that GitHub does not have yet are created there."""
+    """A `BranchWriter` that uses the API to create the commits that GitHub does not have yet."""
 
     def __init__(self, api: RepositoryApi, local: LocalCommits) -> None:
         self._api = api
@@ -66,16 +64,16 @@ class ApiWriter:
         for sha in self._missing_commits(new, old):
             made[sha] = self._create_commit(sha, made)
         head = made.get(new, new)
-        # A restarted story drops its steps, but only from exactly where the branch was.
+        # A restarted story drops its steps, so it must overwrite the branch, but only if it is still at `old`.
         self._update_ref(branch, head, old, force=old is not None and not self._local.is_descendant(new, old))
         return head
 
     # --- commits ------------------------------------------------------------------------------------------------------
 
     def _missing_commits(self, new: str, old: str | None) -> list[str]:
-        """Return the commits between `old`, or any commit on GitHub, and `new`; oldest first.
+        """List the commits after `old`, or after the latest commit that GitHub has, up to `new`, oldest first.
 
-        The newest one was just made, so GitHub is not asked for it; what is below may be the head of a story's branch.
+        `new` was just made, so GitHub is only asked about its ancestors, which may be the head of a story's branch.
         """
         chain: list[str] = []
         sha = new
@@ -95,7 +93,7 @@ class ApiWriter:
         tree = self._create_tree(commit.parents[0], sha)
         if tree != commit.tree:
             raise _tree_differs_error(tree, commit.tree, sha)
-        # Without an author, because GitHub signs only its own commits.
+        # No author: GitHub signs only commits of its own account.
         body = {
             "message": commit.message,
             "tree": tree,
@@ -104,7 +102,7 @@ class ApiWriter:
         return str(self._api.send_idempotent(RestCall("POST", self._api.path("git", "commits"), body=body))["sha"])
 
     def _create_tree(self, parent: str, sha: str) -> str:
-        """Extend the parent's tree; deletions come first, so that a file can become a directory."""
+        """Create the tree from the parent's. Deletions come first, so that a directory can replace a file."""
         tree = self._local.commit(parent).tree
         changes = sorted(self._local.changes(parent, sha), key=lambda change: (change.blob is not None, change.path))
         for part in split_entries([self._tree_entry(change) for change in changes]):
@@ -116,13 +114,13 @@ class ApiWriter:
         try:
             return str(self._api.send_idempotent(call)["sha"])
         except ScopeMissing as problem:
-            # GitHub does not name these files in its response.
+            # GitHub's response does not name these files.
             if not any(entry["path"].startswith(WORKFLOW_DIRECTORY) for entry in entries):
                 raise
             raise _workflow_files_error(call) from problem
 
     def _tree_entry(self, change: FileChange) -> dict[str, Any]:
-        """Send text with the tree: GitHub counts every object that is created by itself."""
+        """Build a tree entry with inline text. Separate blobs would count towards the rate limit."""
         name = require_utf8(change.path)
         if change.blob is None:
             return {"path": name, "mode": PLAIN_FILE, "type": "blob", "sha": None}
@@ -146,9 +144,9 @@ class ApiWriter:
         return None if found is None else str(found["object"]["sha"])
 
     def _update_ref(self, branch: str, new: str, old: str | None, *, force: bool) -> None:
-        """Compare and swap: GitHub refuses to create an existing branch, or to move one that is elsewhere.
+        """Create or move the branch, atomically and only if it is still at `old`.
 
-        REST only checks for a fast-forward and would overwrite a branch that was just forced back.
+        Uses GraphQL for moves: REST only checks for a fast-forward and would overwrite a branch that was just reset.
         """
         if old is None:
             call = RestCall("POST", self._api.path("git", "refs"), body={"ref": f"refs/heads/{branch}", "sha": new})
@@ -171,7 +169,7 @@ class ApiWriter:
 
 
 def split_entries(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Use as few requests as GitHub's size limits allow."""
+    """Split tree entries into as few requests as GitHub's limits allow."""
     parts: list[list[dict[str, Any]]] = []
     size = 0
     for entry in entries:
@@ -185,7 +183,7 @@ def split_entries(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def require_utf8(name: str) -> str:
-    """git takes any bytes for a name, JSON does not."""
+    """Return the name, or raise an error if JSON cannot represent it. Git allows any bytes in a name."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -207,7 +205,9 @@ def _workflow_files_error(call: RestCall) -> WorkflowFilesLocked:
 
 def _moved_error(branch: str) -> BranchMoved:
     return BranchMoved(
-        f"{branch} was moved by someone else meanwhile", where=branch, remedy="Run it again; it reloads the branch."
+        f"{branch} was moved by someone else in the meantime",
+        where=branch,
+        remedy="Run it again; it reloads the branch.",
     )
 
 
@@ -215,7 +215,7 @@ def _tree_differs_error(made: str, proved: str, sha: str) -> TreeDiffers:
     return TreeDiffers(
         f"the tree created through GitHub's API is {made}, but {proved} was proved",
         where=sha,
-        remedy="The branch was not moved. Run it again; if it persists, set `commit: git` in `.prd2pr.yml`.",
+        remedy="The branch was not moved. Run it again; if the problem persists, set `commit: git` in `.prd2pr.yml`.",
     )
 
 

@@ -1,6 +1,6 @@
-"""GitHub's refusals as named errors with a remedy, recognised by status, message and path.
+"""Turn GitHub's error responses into named errors with a remedy, by status, message and path.
 
-The first matching row wins, so narrow ones come first.
+The first matching row wins, so specific rows come first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WORKFLOW_FILES_REMEDY = (
 
 @dataclass(frozen=True)
 class ErrorPattern:
-    """How an error is recognised. `words` and `address` are searched; an empty one matches everything."""
+    """A pattern for one error. `words` and `address` are regular expressions; an empty one matches everything."""
 
     problem: type[HubProblem]
     statuses: tuple[int, ...]
@@ -116,7 +116,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = (
         (401,),
         r"",
         "GitHub does not accept the token: it is wrong, or it has expired",
-        "Start the workflow again for a fresh token. If it persists, set the secret again.",
+        "Start the workflow again for a fresh token. If the problem persists, set the secret again.",
     ),
     ErrorPattern(
         TextTooLong,
@@ -166,7 +166,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = (
     ),
 )
 
-# The permission that a workflow's token needs, by the refused path. The first match counts.
+# The permission that a workflow's token needs, by path. The first match wins.
 PERMISSION_BY_PATH: tuple[tuple[str, str], ...] = (
     (r"/check-runs|/check-suites", "checks: write"),
     (r"/statuses/", "statuses: write"),
@@ -209,7 +209,7 @@ def _missing_scope_error(call: RestCall, answer: ApiResponse) -> ScopeMissing:
 
 
 def get_required_permission(call: RestCall, answer: ApiResponse) -> str:
-    """Return the permission as a workflow names it: from GitHub's header, else by path."""
+    """Return the permission as spelled in workflow files, from GitHub's header or else by path."""
     named = re.match(r"\s*([a-z_]+)=(read|write|admin)", answer.headers.get("x-accepted-github-permissions", ""))
     if named is not None:
         return f"{named[1].replace('_', '-')}: {named[2]}"
@@ -219,7 +219,7 @@ def get_required_permission(call: RestCall, answer: ApiResponse) -> str:
 
 
 def check_text_length(call: str, text: str) -> TextTooLong | None:
-    """Check before sending, since GitHub's response names neither the limit nor the length."""
+    """Return an error if the text is too long. GitHub's own response names neither the limit nor the length."""
     if len(text) <= MAX_TEXT_LENGTH:
         return None
     return TextTooLong(

@@ -1,4 +1,4 @@
-"""One call to GitHub and its response, as plain data.
+"""A call to GitHub and its response, as plain data.
 
 Paths are built from names and numbers, never from a response or payload.
 """
@@ -29,12 +29,12 @@ class RestCall:
 @dataclass(frozen=True)
 class ApiResponse:
     status: int
-    headers: Mapping[str, str]  # names in lower case
+    headers: Mapping[str, str]  # with lowercase names
     body: Any = None
 
     @property
     def message(self) -> str:
-        """GitHub's message, followed by the messages of single errors."""
+        """GitHub's message, followed by the messages of the individual errors."""
         if not isinstance(self.body, dict):
             return ""
         errors = self.body.get("errors")
@@ -44,7 +44,7 @@ class ApiResponse:
 
 @dataclass(frozen=True)
 class NoResponse:
-    """No response. If the request may have arrived, it may also have been executed."""
+    """A call without a response. If `arrived` is set, GitHub may have executed it."""
 
     why: str
     arrived: bool
@@ -63,11 +63,11 @@ def _error_text(error: Any) -> str:
 
 
 def join_path(*parts: str | int) -> str:
-    """Join the parts with `/`; each part is quoted, so that no name can lead elsewhere."""
+    """Join the parts with `/`. Each part is percent-encoded, so that no name can change the path."""
     return "".join(f"/{_quote_part(str(part))}" for part in parts)
 
 
 def _quote_part(text: str) -> str:
     if text in {"", ".", ".."}:
-        raise ValueError(f"{text!r} is no part of an address")
+        raise ValueError(f"{text!r} cannot be part of a path")
     return quote(text, safe="")

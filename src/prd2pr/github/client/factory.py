@@ -1,4 +1,4 @@
-"""Open a hub: the one place where githubkit is imported, and only when it is called."""
+"""Open a hub. This is the only place that imports githubkit, and only when it is called."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_hub(
     say: Callable[[str], None] = lambda _: None,
     secrets: Secrets | None = None,
 ) -> GitHubHub:
-    """Open a repository (`owner/name`), until `close`. `say` writes to the log; `secrets` are never sent."""
+    """Open the repository `owner/name` until `close`. `say` writes to the log; `secrets` are removed from all texts."""
     from prd2pr.github.client.transport import GitHubConnection, TokenAuthStrategy
 
     client = GitHubConnection(TokenAuthStrategy(token), api_url, graphql_url, transport)
@@ -53,7 +53,10 @@ def make_token_source(
     on_minted: Callable[[str], None],
     transport: httpx.BaseTransport | None = None,
 ) -> TokenSource:
-    """Return the configured token source. `on_minted` gets each minted token before its use, to mask it."""
+    """Return the configured token source.
+
+    `on_minted` is called with each new token before its use, to mask it in logs.
+    """
     chosen = read_token_config(env)
     if isinstance(chosen, StaticToken):
         return chosen

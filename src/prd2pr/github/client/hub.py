@@ -1,6 +1,6 @@
-"""One repository on GitHub: what the bot reads and writes there.
+"""One repository on GitHub, with everything that the bot reads and writes there.
 
-Every write may be repeated: it first looks for what is already there. Outgoing texts are scrubbed of secrets.
+Every write can be repeated, because it first looks for an existing result. Secrets are removed from outgoing texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def list_issue_labels(api: RepositoryApi, number: int) -> set[str]:
 
 
 def remove_label(api: RepositoryApi, number: int, name: str) -> None:
-    """Remove the label; it may be gone already."""
+    """Remove the label, if it is still there."""
     call = RestCall("DELETE", api.path("issues", number, "labels", name))
     done = api.send_checked(call, lambda: None if name in list_issue_labels(api, number) else True)
     if isinstance(done, ApiResponse) and done.status != 404:
@@ -49,12 +49,12 @@ def ensure_label(api: RepositoryApi, label: Label) -> None:
 
 
 class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
-    """One repository. Opened by `factory.open_hub`; `close` or `with` ends its connection."""
+    """One repository, opened by `factory.open_hub`. `close` or `with` ends the connection."""
 
     def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:
-        """Give the issue or pull request exactly `wanted` of the labels in `among`; leave other labels alone.
+        """Set the labels `wanted`, remove the others named in `among`, and leave all other labels alone.
 
-        GitHub treats names that differ only in case as the same.
+        GitHub's label names are case-insensitive.
         """
         there = list_issue_labels(self.api, number)
         names = {label.name.lower() for label in wanted}
@@ -67,7 +67,10 @@ class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
             add_labels(self.api, number, tuple(label.name for label in missing))
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """If the response is lost, a newer run counts as ours: any run executes all pending commands."""
+        """Start a run of the workflow.
+
+        If the response is lost, any newer run counts as ours, because each run executes all pending commands.
+        """
         before = self._newest_run(workflow)
 
         def look() -> bool | None:
@@ -80,14 +83,14 @@ class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
         self.api.create_or_find(call, look, lambda _: True)
 
     def active_runs(self, workflow: str) -> frozenset[str]:
-        """Return the ids of this workflow's active runs, ours included."""
+        """Return the ids of this workflow's active runs, including our own."""
         found = self.api.get_optional(
             self.api.path("actions", "workflows", workflow, "runs"), status="in_progress", per_page=100
         )
         return frozenset(str(each["id"]) for each in (found["workflow_runs"] if found else ()))
 
     def active_jobs(self, workflow: str, *, besides: str) -> frozenset[str]:
-        """Return the names of the unfinished jobs of these runs, except for one run."""
+        """Return the names of the unfinished jobs of this workflow's active runs, except those of the run `besides`."""
         runs = sorted(self.active_runs(workflow) - {besides})
         return frozenset(name for run in runs for name in list_unfinished_jobs(self.api, run))
 

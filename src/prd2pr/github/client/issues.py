@@ -18,14 +18,14 @@ class IssueCalls(RepositoryCalls):
         return None if found is None else json_reader.read_issue(found)
 
     def issues_labelled(self, label: str) -> tuple[Issue, ...]:
-        """Return open ones, oldest first, without pull requests, which GitHub lists too."""
+        """Return the open issues with this label, oldest first. GitHub also lists pull requests, which are left out."""
         found = self.api.pages(self.api.path("issues"), labels=label, state="open", sort="created", direction="asc")
         return tuple(each for each in map(json_reader.read_issue, found) if not each.is_pull)
 
     def last_labelling(self, number: int, label: str) -> LabelEvent | None:
-        """Return who added this label to the issue last, and when; None if GitHub does not say.
+        """Return who last added this label to the issue and when, or None if GitHub does not say.
 
-        Other events have no label; the actor of a deleted account is missing.
+        Other events have no label, and events by a deleted account have no actor.
         """
         given = [
             each
@@ -39,11 +39,11 @@ class IssueCalls(RepositoryCalls):
         )
 
     def find_issue(self, marker: str) -> Issue | None:
-        """Return our issue with `marker` in its body."""
+        """Return our issue with this marker in its body."""
         return self._close_duplicates(self._list_marked_issues(marker))
 
     def _list_marked_issues(self, marker: str) -> tuple[Issue, ...]:
-        """Return open and closed ones, oldest first."""
+        """List our open and closed issues with this marker, oldest first."""
         there: list[Issue] = []
         for actor in self.ours():
             order = {"sort": "created", "direction": "asc"}
@@ -53,7 +53,10 @@ class IssueCalls(RepositoryCalls):
         return tuple(sorted(there, key=lambda each: each.number))
 
     def _close_duplicates(self, there: tuple[Issue, ...]) -> Issue | None:
-        """Return the oldest; close those of parallel runs, since only an admin can delete an issue."""
+        """Return the oldest issue and close the others, which parallel runs have created.
+
+        Only admins can delete issues.
+        """
         for twin in there[1:]:
             if twin.open:
                 self._close_issue(twin.number)
@@ -104,7 +107,7 @@ class IssueCalls(RepositoryCalls):
             return
         call = post_call(self.api.path("issues", number, "sub_issues"), {"sub_issue_id": child.id})
         done = self.api.send_checked(call, there)
-        # Another run may have been faster: ignore the refusal if the child is there now.
+        # Another run may have added it first: ignore the error if the child is listed now.
         if isinstance(done, ApiResponse) and not (done.status == 422 and there()):
             check_response(call, done)
 

@@ -1,4 +1,4 @@
-"""GitHub's JSON read into `domain.forge`: only what is needed, so that additions elsewhere do not matter."""
+"""Read the required fields of GitHub's JSON into the types of `domain.forge`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_actor(found: Json | None) -> Actor:
 
 
 def read_level(found: Json) -> PermissionLevel:
-    """A custom role of an organisation has no rank; its legacy level has."""
+    """Return the permission level. For a custom role of an organization, this is the legacy level."""
     for word in (found.get("role_name"), found.get("permission")):
         for known in LEVELS:
             if word == known:
@@ -72,18 +72,18 @@ def read_pull(found: Json, repository: str) -> Pull:
         labels=read_labels(found),
         url=str(found.get("html_url") or ""),
         node_id=str(found.get("node_id") or ""),
-        # For an open one this is GitHub's test merge.
+        # While a pull request is open, this is GitHub's test merge.
         merge_sha=str(found.get("merge_commit_sha") or "") if found.get("merged_at") else "",
     )
 
 
 def _full_name(side: Json) -> str:
-    """Empty for a deleted fork."""
+    """Return the full name of the repository, or an empty string for a deleted fork."""
     return str((side.get("repo") or {}).get("full_name") or "").lower()
 
 
 def read_labels(found: Json) -> tuple[str, ...]:
-    """Old responses have plain strings."""
+    """Return the names of the labels, which are plain strings in old responses."""
     names = (each if isinstance(each, str) else each.get("name") for each in found.get("labels") or ())
     return tuple(str(name) for name in names if name)
 

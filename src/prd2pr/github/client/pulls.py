@@ -1,4 +1,4 @@
-"""Pull requests: found by their branch, opened once, edited where they differ."""
+"""Pull requests: find them by branch, open them once, and edit only what differs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class PullCalls(RepositoryCalls):
         return json_reader.read_pull(self.api.get(self.api.path("pulls", number)), self.api.repository)
 
     def pull_for_branch(self, branch: str, base: str = "") -> Pull | None:
-        """Return the open pull request from this branch of this repository; else the newest closed one.
+        """Return the open pull request from this branch of this repository, or else the newest closed one.
 
-        One into `base` (empty: the default branch) counts if it is ours or by someone with write permission, since
-        anyone can open others. One into another branch counts only if it is ours: its base was changed.
+        Anyone can open pull requests, so one into `base` (the default branch if empty) counts only if it is ours or its
+        author has write permission. One into another branch counts only if it is ours and its base was changed later.
         """
         wanted = base or self.default_branch()
 
@@ -41,14 +41,17 @@ class PullCalls(RepositoryCalls):
         return next(filter(counts, newest_open_first), None)
 
     def _list_pulls_from_branch(self, branch: str) -> list[Pull]:
-        """Return the newest first. A fork's branch of the same name is another branch."""
+        """List the pull requests from this branch, newest first. Branches of forks with the same name are left out."""
         head = f"{self.api.owner}:{branch}"
         found = self.api.pages(self.api.path("pulls"), head=head, state="all", sort="created", direction="desc")
         read = (json_reader.read_pull(each, self.api.repository) for each in found)
         return [each for each in read if not each.from_fork and each.head == branch]
 
     def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
-        """Open it, or return the open one. GitHub allows one per branch and base, so a writer's is accepted too."""
+        """Open a pull request, or return the one that is already open.
+
+        GitHub allows one per branch and base, so one by a person with write permission is accepted too.
+        """
         title, body = self.secrets.scrub(title), self.secrets.scrub(body)
 
         def look() -> Pull | None:
@@ -58,7 +61,7 @@ class PullCalls(RepositoryCalls):
         there = look()
         if there is not None:
             return there
-        # One look is enough: GitHub refuses a second pull request from the same branch.
+        # Looking once is enough: GitHub refuses a second pull request from the same branch.
         wanted = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
         call = post_call(self.api.path("pulls"), wanted)
         done = self.api.send_checked(call, look)
@@ -86,7 +89,7 @@ class PullCalls(RepositoryCalls):
         edit_differences(self.api, self.api.path("pulls", pull.number), missing)
 
     def set_draft(self, pull: Pull, *, draft: bool) -> None:
-        """Only GraphQL can; REST takes `draft` only when opening."""
+        """Mark the pull request as a draft or as ready. REST accepts `draft` only on creation, so this uses GraphQL."""
 
         def there() -> bool | None:
             found = self._get_pull(pull.number)

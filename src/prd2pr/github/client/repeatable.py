@@ -1,4 +1,4 @@
-"""Writes that may be repeated: one text per marker, and edits that send only what differs."""
+"""Repeatable writes: create one text per marker, and edit only what differs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def ensure_marked(
     keep_first: Callable[[tuple[Marked, ...]], Marked | None],
     read: Callable[[Any], Marked],
 ) -> Marked:
-    """Return ours, or what `call` creates, or another run's earlier one.
+    """Return the existing object with our marker, or create it with `call`.
 
-    A read may be stale: look twice before creating, and once more if the new one is not listed.
+    Reads may be stale, so this looks twice before creating. If a parallel run created one earlier, that one is
+    returned.
     """
 
     def look() -> Marked | None:
@@ -45,7 +46,7 @@ def edit_differences(api: RepositoryApi, address: str, missing: Callable[[], dic
 
 
 def find_text_changes(there: Issue | Pull, title: str | None, body: str | None, secrets: Secrets) -> dict[str, Any]:
-    """Return the given texts, without secrets, that differ from those that are there."""
+    """Return the title and body to change, with secrets removed."""
     changes: dict[str, Any] = {}
     if title is not None and (title := secrets.scrub(title)) != there.title:
         changes["title"] = title

@@ -1,4 +1,4 @@
-"""The repository's connection, the bot's own account, and what people may do there."""
+"""The connection to a repository, the bot's own account, and the permissions of people."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
 
 
 class RepositoryCalls:
-    """What the calls about every resource share: the connection, the bot's account and people's permissions.
+    """Base class of the calls for all resources: the connection, the bot's account and people's permissions.
 
-    `close` or `with` ends the connection."""
+    `close` or `with` ends the connection.
+    """
 
     def __init__(
         self,
@@ -43,15 +44,16 @@ class RepositoryCalls:
         self.close()
 
     def me(self) -> Actor:
-        """Return the account that our comments and pull requests carry."""
+        """Return the account that writes our comments and pull requests."""
         if self._me is None:
             self._me = self._fetch_me()
         return self._me
 
     def ours(self) -> BotIdentities:
-        """Return `me` and the other accounts that may have started the same work; what they wrote is continued.
+        """Return `me` and the other accounts whose comments and pull requests count as ours.
 
-        A workflow of this repository may have started what an App continues. Others could copy a marker.
+        A workflow of this repository may have started work that an App continues. A marker alone is no proof, because
+        anyone can copy it.
         """
         return tuple({actor.id: actor for actor in (self.me(), GITHUB_ACTIONS)}.values())
 
@@ -62,7 +64,7 @@ class RepositoryCalls:
         answer = self.api.get_response(join_path("user"))
         if answer.status == 200:
             return json_reader.read_actor(answer.body)
-        # A workflow's own token belongs to no user: GitHub responds with 403.
+        # A workflow's own token belongs to no user, so GitHub responds with 403.
         if answer.status == 403:
             return GITHUB_ACTIONS
         raise classify_error(RestCall("GET", join_path("user")), answer)

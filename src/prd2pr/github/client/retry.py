@@ -1,7 +1,7 @@
-"""What a response, or none, means: an answer, or a failure after which the call may be sent again.
+"""Decide whether a response is an answer, or a failure after which the call may be sent again.
 
-A request rejected at a rate limit was not executed and may be sent again. One without a response, or with a server
-error, may have been executed: a read is repeated; before a write, check first.
+A call that hit a rate limit was not executed and can be sent again. A call without a response, or with a server error,
+may have been executed: reads are repeated, writes are checked first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MINUTE = 60.0
 class FailedCall:
     call: RestCall
     outcome: CallOutcome
-    limit: float | None = None  # seconds until a rate limit ends
+    limit: float | None = None  # seconds until the rate limit is reset
 
     @property
     def may_be_done(self) -> bool:
@@ -48,7 +48,7 @@ class FailedCall:
 
 
 def classify_outcome(call: RestCall, outcome: CallOutcome, now: float) -> ApiResponse | FailedCall:
-    """Return a response that is neither a limit nor a server error as it is."""
+    """Return the response, or a `FailedCall` for a rate limit, a server error or a missing response."""
     if not isinstance(outcome, ApiResponse):
         return FailedCall(call, outcome)
     limit = limit_seconds(outcome, now)
@@ -56,7 +56,7 @@ def classify_outcome(call: RestCall, outcome: CallOutcome, now: float) -> ApiRes
 
 
 def limit_seconds(answer: ApiResponse, now: float) -> float | None:
-    """Return how long to wait if the response is a rate limit; None otherwise."""
+    """Return how long to wait if the response reports a rate limit, otherwise None."""
     if answer.status not in {403, 429}:
         return None
     after = read_retry_after(answer.headers, now)

@@ -1,4 +1,4 @@
-"""Create a branch with a few files through GitHub's API: the server has no checkout."""
+"""Create a branch with a few files through GitHub's API, because the server has no checkout."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class SetupBranch:
         return None if answer.status in MISSING_STATUSES else str(check_response(call, answer).body["object"]["sha"])
 
     def read_text(self, name: str, commit: str) -> str | None:
-        """Return a file's text; None if there is none."""
+        """Return the text of a file, or None if it does not exist."""
         found = self._api.get_optional(self._api.path("contents", *name.split("/")), ref=commit)
         if found is None:
             return None
         try:
             return base64.b64decode(found["content"]).decode("utf-8", "replace")
         except (KeyError, TypeError, binascii.Error):
-            return ""  # a directory, a link or a large file: it exists
+            return ""  # a directory, a link or a large file exists, but has no text
 
     def create_branch(self, branch: str, parent: str, files: Mapping[str, str], message: str) -> bool:
-        """False: someone else created the branch meanwhile. Unreferenced objects do no harm."""
+        """Create the branch with one commit. Return False if someone else created it in the meantime."""
         commit = self._commit(parent, files, message)
         call = RestCall("POST", self._api.path("git", "refs"), body={"ref": f"refs/heads/{branch}", "sha": commit})
         done = self._api.send_checked(call, lambda: True if self.branch_head(branch) == commit else None)
@@ -60,7 +60,7 @@ class SetupBranch:
         grow = RestCall("POST", self._api.path("git", "trees"), body={"base_tree": base, "tree": entries})
         try:
             tree = self._api.send_idempotent(grow)["sha"]
-        except ScopeMissing as problem:  # GitHub does not name these files in its response
+        except ScopeMissing as problem:  # GitHub's response does not name these files
             raise WorkflowFilesLocked(
                 "the App may not write workflow files",
                 where=str(grow),

@@ -1,4 +1,4 @@
-"""Token sources: a given token is used as it is; an App's is minted, and minted again before it expires."""
+"""Token sources. A given token is used as is; App tokens are minted and renewed before they expire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from prd2pr.errors import BadCredentials, TokenMissing
 
-MIN_TOKEN_SECONDS = 600.0  # one that expires sooner might do so in the middle of a push
+MIN_TOKEN_SECONDS = 600.0  # a token with less time left could expire during a push
 
 GITHUB_TOKEN = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 APP_ID, APP_KEY, APP_INSTALLATION = "PRD2PR_APP_ID", "PRD2PR_APP_PRIVATE_KEY", "PRD2PR_APP_INSTALLATION_ID"
@@ -20,21 +20,21 @@ BOT_LOGIN = "PRD2PR_BOT_LOGIN"
 
 class TokenSource(Protocol):
     def token(self) -> str:
-        """Return a token that lasts for the next call or push; call it before each."""
+        """Return a token that is valid long enough for the next call or push. Call it before each one."""
         ...
 
     def invalidate(self, token: str) -> bool:
-        """GitHub rejected `token`. True: the next `token()` is another one."""
+        """Discard a token that GitHub rejected. Return whether the next `token()` may be a different one."""
         ...
 
     def login(self) -> str:
-        """Return the bot's login, `name[bot]`, if the source knows it; else empty."""
+        """Return the bot's login, such as `name[bot]`, or an empty string if the source does not know it."""
         ...
 
 
 @dataclass(frozen=True)
 class StaticToken:
-    """The workflow's GITHUB_TOKEN, a personal token, or one that another step minted."""
+    """The workflow's GITHUB_TOKEN, a personal token, or one minted by another step."""
 
     value: str = field(repr=False)
     bot: str = ""
@@ -57,7 +57,7 @@ class InstallationToken:
 
 
 class TokenMint(Protocol):
-    """The origin of App tokens; `transport.AppMint` asks GitHub."""
+    """Mints App tokens. `transport.AppMint` requests them from GitHub."""
 
     def mint(self) -> Mapping[str, Any]:
         """Return GitHub's response: `token` and `expires_at`."""
@@ -67,7 +67,10 @@ class TokenMint(Protocol):
 
 
 class AppTokens:
-    """Installation tokens of a GitHub App, for any thread. `on_minted` gets each one, so that a log can mask it."""
+    """Installation tokens of a GitHub App.
+
+    Thread-safe. `on_minted` is called with each new token, to mask it in logs.
+    """
 
     def __init__(self, mint: TokenMint, on_minted: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
         self._mint = mint
@@ -122,7 +125,7 @@ class AppKey:
 
 
 def read_token_config(env: Mapping[str, str]) -> AppKey | StaticToken:
-    """Return the App if its id and key are set, else the token; neither is an error."""
+    """Return the App if its id and key are set, otherwise the token. Raises an error if neither is set."""
     app_id, key = env.get(APP_ID, "").strip(), env.get(APP_KEY, "").strip()
     if app_id and key:
         return AppKey(app_id, key.replace("\\n", "\n"), _parse_installation(env.get(APP_INSTALLATION, "").strip()))
@@ -144,6 +147,6 @@ def _parse_installation(text: str) -> int | None:
         raise TokenMissing(
             f"{APP_INSTALLATION} is not a number",
             where="the environment",
-            remedy="Set the installation's number, or unset it: it is looked up then.",
+            remedy="Set the installation's number, or unset it to look it up automatically.",
         )
     return int(text)

@@ -1,4 +1,4 @@
-"""The githubkit client behind `Send`. Importing this imports githubkit, so only `factory` does, when called."""
+"""The githubkit client behind `Send`. Only `factory` imports this module, when called, because it imports githubkit."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from githubkit import GitHubCore
 
-API_VERSION = "2022-11-28"  # the response format that `json_reader` knows
+API_VERSION = "2022-11-28"  # API version whose responses `json_reader` can read
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 NOT_SENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @cache
 def get_tls_context() -> ssl.SSLContext:
-    """Get the process's only TLS context: reading the certificate authorities takes 50 ms."""
+    """Return the TLS context of this process. It is cached because loading the certificate authorities takes 50 ms."""
     return httpx.create_ssl_context()
 
 
 class TokenAuth(httpx.Auth):
-    """Get the token before each call; replace a rejected one once, if there is another."""
+    """Adds a token to each call. After a rejection, it retries once if there is another token."""
 
     def __init__(self, source: TokenSource) -> None:
         self.source = source
@@ -45,7 +45,7 @@ class TokenAuth(httpx.Auth):
         token = self.source.token()
         request.headers["Authorization"] = f"Bearer {token}"
         response = yield request
-        # 401 comes before anything is executed, so even a write may be sent again.
+        # GitHub checks the token before it executes anything, so even a write can be sent again after a 401.
         if response.status_code == 401 and self.source.invalidate(token):
             request.headers["Authorization"] = f"Bearer {self.source.token()}"
             yield request
@@ -60,7 +60,7 @@ class TokenAuthStrategy(BaseAuthStrategy):
 
 
 class GitHubConnection:
-    """One connection pool for the whole run. `graphql_url` defaults to the one of the API."""
+    """One connection pool for the whole run. By default, `graphql_url` is derived from the API's URL."""
 
     def __init__(
         self, auth: BaseAuthStrategy, api_url: str, graphql_url: str = "", transport: httpx.BaseTransport | None = None
@@ -70,16 +70,16 @@ class GitHubConnection:
             auth,
             base_url=api_url,
             user_agent="prd2pr",
-            follow_redirects=False,  # a moved repository is reported, not silently written to
+            follow_redirects=False,  # report a moved repository instead of silently writing to it
             timeout=TIMEOUT,
             transport=transport,
             ssl_verify=get_tls_context(),
             http_cache=False,
-            cache_strategy=MemCacheStrategy(),  # the default is shared and would outlive a changed key
-            auto_retry=False,  # `retry.py` decides, since a write must not be repeated blindly
+            cache_strategy=MemCacheStrategy(),  # the default cache is shared and would outlive a changed key
+            auto_retry=False,  # `retry.py` decides, because a write must not be repeated blindly
         )
         self._known: dict[tuple[str, str], ApiResponse] = {}
-        # Outside its context githubkit opens a new connection for each call.
+        # Outside of its context, githubkit opens a new connection for each call.
         self._open = ExitStack()
         self._open.enter_context(self._github)
 
@@ -87,7 +87,7 @@ class GitHubConnection:
         self._open.close()
 
     def send(self, call: RestCall) -> CallOutcome:
-        """Send with an ETag: GitHub does not count unchanged responses."""
+        """Send a call. Reads use ETags, because unchanged responses do not count towards GitHub's rate limit."""
         known = None if call.writes else self._known.get(_cache_key(call))
         outcome = self._ask(call, {"If-None-Match": known.headers["etag"]} if known else {})
         if isinstance(outcome, NoResponse):
@@ -111,7 +111,7 @@ class GitHubConnection:
         except RequestFailed as failure:
             return _read_response(failure.response.raw_response)
         except RequestError as failure:
-            if isinstance(failure.exc, Stopped):  # a signal that arrived while waiting is not a network error
+            if isinstance(failure.exc, Stopped):  # a signal during the wait is not a network error
                 raise failure.exc from None
             return _read_failure(failure.exc)
         return _read_response(response.raw_response)
@@ -131,7 +131,7 @@ def _read_response(response: httpx.Response) -> ApiResponse:
     try:
         body = response.json() if response.content else None
     except ValueError:
-        body = None  # a proxy's page; the status is enough
+        body = None  # a proxy's page; the status is sufficient
     return ApiResponse(response.status_code, headers, body)
 
 
@@ -142,7 +142,7 @@ def _read_failure(failure: Exception) -> NoResponse:
 
 
 class AppMint:
-    """Mints installation tokens for one repository, signed by the App."""
+    """Mints installation tokens for one repository, authenticated as the App."""
 
     def __init__(
         self, key: AppKey, repository: str, api_url: str, transport: httpx.BaseTransport | None = None
@@ -166,7 +166,7 @@ class AppMint:
 
 
 def send_as_app(client: GitHubConnection, call: RestCall) -> Mapping[str, Any]:
-    """Call as the App. An extra token does no harm, so calls are simply repeated."""
+    """Send a call as the App, with retries. A superfluous token does no harm."""
     try:
         outcome = client.send(call)
         if isinstance(outcome, NoResponse) or outcome.status >= 500:

@@ -1,4 +1,4 @@
-"""Workflow runs that are started from outside, found again by a mark in their title."""
+"""Start workflow runs from the server, and find them again by a mark in their title."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.github.client.calls import RepositoryApi, check_response, ignore_sen
 from prd2pr.github.client.exchange import ApiResponse
 
 MAX_RUNS_READ = 100
-# GitHub's message for an input that a workflow file of an older prd2pr does not know.
+# GitHub's message for an input that the workflow file of an older prd2pr does not define.
 UNKNOWN_INPUTS = "unexpected inputs"
 
 
@@ -23,9 +23,10 @@ def start_run(
     *,
     before: Callable[[], None] = ignore_sending,
 ) -> int | None:
-    """Return the run's id; 0 if GitHub did not name it; None if the workflow does not know one of the inputs.
+    """Start a run and return its id, or 0 if GitHub does not return it.
 
-    If the response is lost, the run is found by its mark. `before` runs before each send.
+    Returns None if the workflow does not define one of the inputs. If the response is lost, the run is found by its
+    mark. `before` runs before each send.
     """
     call = post_call(
         api.path("actions", "workflows", workflow, "dispatches"),
@@ -58,14 +59,14 @@ class WorkflowRun:
 
 
 def find_workflow_run(api: RepositoryApi, workflow: str, mark: str) -> WorkflowRun | None:
-    """Find a run by id or mark; None if it does not exist (any more)."""
+    """Find a run by id or mark. Returns None if it does not exist or was deleted."""
     number = int(mark) if mark.isdigit() else find_run(api, workflow, [mark])
     found = api.get_optional(api.path("actions", "runs", number)) if number else None
     return WorkflowRun(int(found["id"]), found.get("status") == "completed", str(found["html_url"])) if found else None
 
 
 def list_unfinished_jobs(api: RepositoryApi, run: str) -> Iterator[str]:
-    """Yield their names, of the last attempt."""
+    """Yield the names of a run's unfinished jobs, from its last attempt."""
     for row in api.pages(api.path("actions", "runs", run, "jobs"), "jobs"):
         if row.get("status") != "completed":
             yield str(row.get("name") or "")

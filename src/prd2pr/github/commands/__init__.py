@@ -1,6 +1,6 @@
-"""Slash commands: `parser` reads them, `dispatch.HANDLERS` maps each one to its handler module.
+"""Slash commands: `parser` reads them, and `dispatch.HANDLERS` maps each one to its handler.
 
-A command that changes something makes one commit that also moves the cursor; a query is only answered. Offers
+A command that changes something makes one commit, which also moves the cursor; a query only gets a reply. Offers
 `execute`. May import workflow, planning, proof, verification, views, state and domain, and `github.messages`.
 """
 

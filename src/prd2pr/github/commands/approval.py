@@ -1,4 +1,4 @@
-"""Approval by a person that money may be spent: for the plan and branch as they were published before."""
+"""Approval of a plan by a person, which permits spending. It covers the plan and the branch as last published."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAN_IS_NEWER = "the plan was made or changed after this comment"
 
 
 def check_approval_is_current(session: Session, state: BranchState, request: CommandRequest) -> NotNow | None:
-    """Return a reply if the approval cannot mean the present plan or branch.
+    """Return a reply if the approval cannot refer to the current plan or branch, otherwise None.
 
     The plan may be newer than the comment, or someone may have pushed since the branch was published.
     """
@@ -46,9 +46,9 @@ def check_approval_is_current(session: Session, state: BranchState, request: Com
 
 
 def describe_unseen_commits(session: Session, head: str) -> str:
-    """Describe commits that an approval cannot cover; empty if only our own steps came since.
+    """Describe the commits that an approval cannot cover, or return an empty string if there are only our own steps.
 
-    This run publishes them at its end, and a later approval covers them.
+    This run publishes them at its end, so that a later approval covers them.
     """
     shown = session.host.published_head
     if not shown or not session.git.has_commit(shown):
@@ -62,7 +62,7 @@ def describe_unseen_commits(session: Session, head: str) -> str:
 
 
 def is_external_commit(git: Git, commit: CommitInfo) -> bool:
-    """Return whether the commit is neither a step nor the exact merge of a story's own steps."""
+    """Whether the commit is neither a step nor an unmodified merge of a story's own steps."""
     return read_commit_step(commit) is None and not is_exact_join(git, commit)
 
 
@@ -75,7 +75,10 @@ def is_awaiting_approval(session: Session, state: BranchState) -> bool:
 
 
 def find_implied_approval(session: Session, state: BranchState, request: CommandRequest, story: str) -> Decision:
-    """Build the approval that a run command on a waiting plan implies; `/tdd next` approves step by step."""
+    """Build the approval that a run command implies on a plan that waits for approval.
+
+    `/tdd next` approves step by step.
+    """
     return Decision(
         command="approve",
         by=request.by,
@@ -90,7 +93,7 @@ def find_implied_approval(session: Session, state: BranchState, request: Command
 def preview_approval(
     session: Session, state: BranchState, request: CommandRequest, story: str, approval: Decision
 ) -> BranchRecords | CommandReply:
-    """Return the records as they would be after the approval. A refused command approves nothing."""
+    """Return the records as they would be after the approval, or a reply if the approval is refused."""
     late = check_approval_is_current(session, state, request)
     if late is not None:
         return late
@@ -108,13 +111,13 @@ def preview_approval(
 
 
 def commit_approval(session: Session, state: BranchState, approval: Decision) -> BranchState:
-    decided = apply_decision(session, state.commit, approval)  # the phase's own commit moves the cursor
+    decided = apply_decision(session, state.commit, approval)  # without the cursor, which the commit of the phase moves
     assert isinstance(decided, AppliedDecision), "its effect was looked at before"
     return session.store.load(decided.head)
 
 
 def list_stories_to_approve(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
-    """Return nothing for the whole plan; with approval by story, the story that is meant or comes first."""
+    """Return an empty tuple for the whole plan. With approval by story, return the given story or the next one."""
     if session.constraints.approval != "story":
         return ()
     waiting = list_unapproved_stories(state.backlog, load_approved_stories(session, state))

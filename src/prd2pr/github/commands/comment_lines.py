@@ -1,7 +1,7 @@
-"""The lines of a comment that Markdown treats as plain paragraph text.
+"""Extract the lines of a comment that Markdown treats as plain paragraph text.
 
 Excluded are quotes (with lazy continuation), lists, headings, tables, code, HTML with its comments, links, and text
-between HTML tags such as `<blockquote>` or `<details>`. markdown-it finds the blocks; within a paragraph its inline
+between HTML tags such as `<blockquote>` or `<details>`. markdown-it finds the blocks. Within a paragraph, its inline
 rules run with our own newline rule, which records where a plain line starts.
 """
 
@@ -16,15 +16,15 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
-MAX_COMMENT_LENGTH = 65_536  # GitHub's own limit
-# Inline rules are not linear on hostile text. If code, a link or HTML may span lines, only the first line of a long
-# paragraph is read (nothing can open before it); the same for all paragraphs after this many characters of such ones.
+MAX_COMMENT_LENGTH = 65_536  # GitHub's limit
+# Inline rules take more than linear time on hostile text. If code, a link or HTML may span lines in a long paragraph,
+# only its first line is read, because no markup can be open there. The second limit is for all such paragraphs.
 MAX_PARAGRAPH_LENGTH = 4_096
 MAX_INLINE_LENGTH = 16_384
 
 _SPANNING_MARKUP = re.compile(r"[`<\[]")
 _NEWLINE = re.compile(r"\n")
-# Text between these tags is a quote, code, an item or collapsed; an unclosed tag reaches to the comment's end.
+# Text between these tags is a quote, code, an item or collapsed. An unclosed tag extends to the end of the comment.
 _HIDING_TAGS = re.compile(
     r"a|blockquote|caption|center|code|d[dlt]|del|details|div|h[1-6]|ins|kbd|li|ol|pre|q|s|samp|span|strike|su[bp]"
     r"|summary|table|tbody|t[dhrt]|tfoot|thead|ul|var"
@@ -50,7 +50,7 @@ def extract_plain_text_lines(body: str) -> Iterator[str]:
 
 
 class _OpenTags:
-    """HTML tags that are open at the present position."""
+    """The HTML tags that are open at the current position."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def _build_parser() -> MarkdownIt:
 
 
 def _find_line_starts(parser: MarkdownIt, text: str, env: dict[str, Any], longest: int, tags: _OpenTags) -> list[int]:
-    """Return where the paragraph's plain lines start."""
+    """Return the offsets at which the plain lines of a paragraph start."""
     starts = [] if tags else [0]
     if not _SPANNING_MARKUP.search(text):
         starts += [] if tags else [found.end() for found in _NEWLINE.finditer(text)]
@@ -88,7 +88,7 @@ def _find_line_starts(parser: MarkdownIt, text: str, env: dict[str, Any], longes
 
 
 def _track_tags(state: StateInline) -> None:
-    """Count the tags since the last call."""
+    """Count the tags that were parsed since the last call."""
     for token in state.tokens[state.env["followed"] :]:
         if token.type == "html_inline":
             state.env["tags"].follow(token.content)
@@ -97,7 +97,7 @@ def _track_tags(state: StateInline) -> None:
 
 def _line_at(text: str, start: int) -> str:
     end = text.find("\n", start)
-    line = text[start:] if end < 0 else text[start:end].removesuffix("\\")  # a hard break
+    line = text[start:] if end < 0 else text[start:end].removesuffix("\\")  # a trailing backslash is a hard line break
     return line.strip(" \t")
 
 
@@ -113,7 +113,7 @@ def _newline_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _escape_rule(state: StateInline, silent: bool) -> bool:  # noqa: ARG001 - the form that markdown-it calls
-    """A backslash hides the next character, but not the end of its line."""
+    """Skip an escaped character, but not the end of the line."""
     if state.src[state.pos] != "\\":
         return False
     hides = state.src[state.pos + 1 : state.pos + 2] not in {"", "\n"}

@@ -1,4 +1,4 @@
-"""Commands that are one decision in one commit, from `/approve` to `/tdd reset`."""
+"""Commands that consist of one decision and make one commit, from `/approve` to `/tdd reset`."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def commit_decision(session: Session, state: BranchState, request: CommandReques
 
 
 def reply_to_objection(session: Session, state: BranchState, request: CommandRequest, objection: Objection) -> NotNow:
-    """Return the objection with what helps, or else with the next step."""
+    """Return the objection with its own remedy, or else with the next step."""
     following = NextStep("", objection.next) if objection.next else find_next_step(session, state)
     return NotNow(request.command.shown, objection.reason, following)
 
 
 def build_decision(session: Session, state: BranchState, request: CommandRequest) -> Decision | CommandReply:
-    """Build the decision. The state machine is asked before a role, so a refused command costs nothing."""
+    """Build the decision. The state machine is checked before a role is called, so a refused command costs nothing."""
     command = request.command
     refusal = apply_project_command(state.status.state, command.name) if command.name in PROJECT_COMMANDS else None
     if isinstance(refusal, CommandRefusal):

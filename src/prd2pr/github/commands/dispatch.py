@@ -1,4 +1,4 @@
-"""Execute one command: `HANDLERS` maps each command to the handler of its family."""
+"""Execute a command. `HANDLERS` maps each command to the handler of its family."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Handler = Callable[[Session, BranchState, CommandRequest], CommandResult]
 
 
 def execute(session: Session, request: CommandRequest) -> CommandResult:
-    """Execute a command. Raises `BranchMoved` if another run was faster; the caller reloads the branch."""
+    """Execute a command. Raises `BranchMoved` if another run was faster, so that the caller reloads the branch."""
     state = session.store.load(get_current_head(session))
     if not state.planned and request.command.name not in QUERIES:
         return reply_before_plan(session, state, request)
     result = HANDLERS[request.command.name](session, state, request)
     if not isinstance(result.answer, IllegalReply):
         return result
-    # The machine that refuses knows only its own commands.
+    # A state machine lists only its own commands, so add those of the other machine.
     stories = resolve_stories(state, request.command.name, request.command.stories)
     allowed = list_allowed_commands(list_machine_states(state, "".join(stories[:1])))
     refusal = replace(result.answer.refusal, allowed_now=allowed)
@@ -38,7 +38,7 @@ def execute(session: Session, request: CommandRequest) -> CommandResult:
 
 
 def reply_before_plan(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
-    """Planning comes first, and every run does it; other commands have to wait for the plan."""
+    """Accept `/tdd next` and `/tdd run`, because every run plans first. Other commands must wait for the plan."""
     if request.command.name in ("tdd next", "tdd run"):
         session.log.branch_writes.pending = request.settles
         return CommandResult(state.commit, steps_wanted=1)
@@ -52,7 +52,7 @@ def answer_branch_query(session: Session, state: BranchState, request: CommandRe
     return CommandResult(state.commit, execute_query(BranchQuery(session, state, request.command)))
 
 
-# Every command of the table, except `/project register`, which is about the repository (`github/setup/onboarding.py`).
+# All commands except `/project register`, which concerns the repository (`github/setup/onboarding.py`).
 HANDLERS: dict[str, Handler] = {
     "epic": execute_decision,
     "approve": execute_decision,

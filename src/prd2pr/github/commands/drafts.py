@@ -1,4 +1,4 @@
-"""`/tdd design|test|code|refactor` write a draft; `/tdd commit-…` has the gate judge all work since the last step.
+"""`/tdd design|test|code|refactor` write a draft, and `/tdd commit-…` submits the work since the last step to a gate.
 
 A draft is one commit that no gate has judged, so that people can review it and continue from it.
 """
@@ -59,7 +59,7 @@ def execute_gates(session: Session, state: BranchState, request: CommandRequest)
 
 
 def find_work_story(session: Session, state: BranchState, request: CommandRequest) -> str | CommandResult:
-    """Return the story to work on. A pause or a missing approval stops this work too."""
+    """Return the story to work on, or a reply if the project is paused or the plan is not approved."""
     story = find_target_story(state, request)
     if isinstance(story, CommandResult):
         return story
@@ -70,7 +70,7 @@ def find_work_story(session: Session, state: BranchState, request: CommandReques
 
 
 def find_position(session: Session, request: CommandRequest, story: str) -> Position | CommandResult:
-    """Return the story's position if its state machine allows the command now."""
+    """Return the story's position, or a reply if its state machine does not allow the command now."""
     refuse_checked_out(session)
     head = get_current_head(session)
     state = session.store.load(head)
@@ -100,7 +100,7 @@ def not_now_result(head: str, request: CommandRequest, reason: str, command: str
 
 
 def write_draft(session: Session, request: CommandRequest, story: str) -> CommandResult:
-    """Let the role do one phase and commit the result as it is. The lock protects the role's directory."""
+    """Have the role do one phase and commit the result without a gate. The lock protects the role's directory."""
     with session.git.lock(f"branch-{session.prd.id}"):
         position = find_position(session, request, story)
         if isinstance(position, CommandResult):
@@ -158,7 +158,7 @@ def draft_work(session: Session, position: Position, request: CommandRequest) ->
 
 
 def judge_drafts(session: Session, request: CommandRequest, story: str) -> CommandResult:
-    """Judge all work since the last step, drafts and people's commits, with the gates that the command names."""
+    """Judge all work since the last step, including commits by people, with the gates that the command names."""
     position = find_position(session, request, story)
     if isinstance(position, CommandResult):
         return position
@@ -175,7 +175,10 @@ def judge_drafts(session: Session, request: CommandRequest, story: str) -> Comma
 def judge_and_commit(
     session: Session, request: CommandRequest, position: Position, phase: Phase, *, last: bool
 ) -> CommandResult:
-    """Judge one phase. The last gate's commit records the command, so a killed run finds it again."""
+    """Judge one phase and commit it if the gate accepts it.
+
+    The commit of the last gate records the command, so that it is not repeated after a killed run.
+    """
     started = session.clock.monotonic()
     result = judge_phase(session, position, phase)
     if isinstance(result, Stuck):
@@ -194,7 +197,7 @@ def judge_and_commit(
 
 
 def list_phases_to_judge(session: Session, command: str, position: Position) -> tuple[Phase, ...]:
-    """Return the phases. A refactoring is judged if there is one; the story is integrated in any case."""
+    """List the phases to judge. A refactoring is judged only if there is one; integration always follows."""
     if command in ("tdd commit-tests", "tdd commit-code"):
         return (Phase.RED,) if command == "tdd commit-tests" else (Phase.GREEN,)
     if position.cycle.state is CycleState.CODE_GREEN:

@@ -12,7 +12,7 @@ from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.github.messages.query_replies import HelpRow
 
 RUN_COMMANDS = frozenset({"next", "run"})
-# Work by a role or a gate also needs an active project, whatever the story's own machine allows.
+# Work by a role or a gate also needs an active project, even if the story's state machine allows it.
 WORK_STATES = {
     **dict.fromkeys((*RUN_COMMANDS, "start"), frozenset({ProjectState.SPRINT_ACTIVE})),
     **dict.fromkeys(
@@ -24,7 +24,7 @@ WORK_STATES = {
 
 @dataclass(frozen=True)
 class MachineStates:
-    """The states of the project's machine and of the machine of the story that a command is about."""
+    """The states of the project's machine and of the story that a command is about."""
 
     project: ProjectState
     cycle: CycleState | None = None
@@ -32,7 +32,7 @@ class MachineStates:
 
 
 def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
-    """Return all commands, or those that `about` names: one (`sprint plan`) or a family (`sprint`)."""
+    """Return all commands, or those that `about` names: a single one (`sprint plan`) or a family (`sprint`)."""
     return tuple(
         HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=is_allowed(spec, now))
         for spec in COMMANDS.values()
@@ -41,19 +41,22 @@ def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
 
 
 def is_allowed(spec: CommandSpec, now: MachineStates) -> bool:
-    """Check both machines. What blocks one story, such as a dependency, is reported when it is requested."""
+    """Whether both state machines allow the command.
+
+    Obstacles of a single story, such as a dependency, are only reported when the command is given.
+    """
     if spec.machine == "project":
         return now.project in PROJECT_COMMANDS[spec.name].allowed
     name = spec.name.removeprefix("tdd ")
     if now.halted and (name == "resume" or name in WORK_STATES):
         return name == "resume"
     if name in RUN_COMMANDS and now.project is ProjectState.BACKLOG_READY:
-        return True  # the command approves the plan first
+        return True  # the command also approves the plan
     return now.cycle in CYCLE_COMMANDS[name].allowed and now.project in WORK_STATES.get(name, frozenset(ProjectState))
 
 
 def list_allowed_commands(now: MachineStates) -> tuple[str, ...]:
-    """Return the commands that a reply lists. Story queries are left out: they are always allowed."""
+    """List the allowed commands for a reply. Story queries are left out, because they are always allowed."""
     return tuple(
         spec.shown
         for spec in COMMANDS.values()

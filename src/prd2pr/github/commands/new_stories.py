@@ -16,12 +16,12 @@ from prd2pr.workflow.planning.planner import PlannerQuestion, make_valid_draft
 from prd2pr.workflow.session import Session
 
 MAX_TITLE = PlanLimits().title_length
-WISH_ID = "ASKED"  # the id that the planner is given for it
+WISH_ID = "ASKED"  # id of the request, given to the planner as a requirement
 
 
 @dataclass(frozen=True)
 class Additions:
-    """What a request adds to the backlog."""
+    """The epics and stories that a request adds to the backlog."""
 
     epics: tuple[Epic, ...]
     stories: tuple[Story, ...]
@@ -30,7 +30,7 @@ class Additions:
 
 
 def plan_epic(session: Session, head: str, backlog: Backlog, text: str) -> Additions:
-    """Plan this text alone, on top of the existing plan: new stories may build on it."""
+    """Plan only this text, on top of the existing plan. New stories may depend on existing ones."""
     prd = session.prd
     wanted = Requirement(id=WISH_ID, text=text)
     asked = prd.model_copy(update={"requirements": (wanted,)})
@@ -44,7 +44,7 @@ def plan_epic(session: Session, head: str, backlog: Backlog, text: str) -> Addit
 
 
 def group_in_epic(draft: PlanDraft, text: str) -> PlanDraft:
-    """Put all stories into one epic if the planner made no finer groups."""
+    """Put all stories into one epic, unless the planner grouped them itself."""
     if draft.epics:
         return draft
     epic = EpicDraft(key="asked", title=clip(to_one_line(text), MAX_TITLE), description=text)
@@ -53,7 +53,7 @@ def group_in_epic(draft: PlanDraft, text: str) -> PlanDraft:
 
 
 def adopt_draft(asked: Prd, backlog: Backlog, change: PlanChange, draft: PlanDraft) -> Additions:
-    """Number the stories like the PRD's own. They fulfil the request, not a requirement of the PRD."""
+    """Number the stories like those of the PRD. They belong to the request, not to a requirement of the PRD."""
     known = {epic.id for epic in backlog.epics}
     stories = build_new_stories(asked, backlog, change, draft).values()
     epics = build_epics_after_replan(asked, backlog, draft, ())
@@ -73,7 +73,7 @@ def append_wish(story: Story, wish: str) -> str:
 
 
 def parse_story_text(prd: Prd, backlog: Backlog, text: str) -> Story:
-    """Build a story from a person's text: the whole text is the criterion, its start the title."""
+    """Build a story from a person's text: the text is the criterion, and its beginning the title."""
     name = f"{prd.id}-{find_next_number(prd.id, backlog)}"
     return Story(
         priority=3,

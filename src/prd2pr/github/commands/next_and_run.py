@@ -1,4 +1,4 @@
-"""`/tdd next` and `/tdd run`: check whether the next phases may start. The main loop does the work."""
+"""`/tdd next` and `/tdd run`: check whether the next phases may start. The main loop then runs them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def start_work(session: Session, state: BranchState, request: CommandRequest) ->
 
 
 def allow_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
-    """Allow one phase, whose commit moves the cursor; or record a run command, which outlives this run."""
+    """Allow one phase, whose commit moves the cursor, or record a run command, which also applies to later runs."""
     name = request.command.name
     story = "".join(resolve_stories(state, name, request.command.stories)[:1])
     granted = approve_and_check(session, state, request, story)
@@ -53,7 +53,10 @@ def allow_work(session: Session, state: BranchState, request: CommandRequest) ->
 def approve_and_check(
     session: Session, state: BranchState, request: CommandRequest, story: str
 ) -> BranchState | CommandReply:
-    """Return the state to work from. If the command implies approval, the check assumes it; it is committed last."""
+    """Return the state to work from, or a reply if the command is refused.
+
+    If the command implies an approval, the check assumes it, and the approval is committed only after the check.
+    """
     view = load_situation(session, state, story)
     if not is_awaiting_approval(session, state):
         return find_objection(session, state, request, view) or state
@@ -68,7 +71,8 @@ def approve_and_check(
 def record_run_command(session: Session, state: BranchState, request: CommandRequest, story: str) -> CommandResult:
     head = state.commit
     if (state.status.order, state.status.order_story) == ("run", story):
-        session.log.branch_writes.pending = request.settles  # in force already: the next commit records this one too
+        # already in force, so the next commit also records this command
+        session.log.branch_writes.pending = request.settles
         return CommandResult(head, steps_wanted=None, run=True, story=story)
     session.log.branch_writes.pending = request.settles
     decision = Decision(
@@ -82,7 +86,7 @@ def record_run_command(session: Session, state: BranchState, request: CommandReq
 def find_objection(
     session: Session, state: BranchState, request: CommandRequest, view: ActionContext
 ) -> CommandReply | None:
-    """Check the command against `view`; the next step in the reply is that of the present state."""
+    """Check the command against `view`. The reply names the next step in the current state."""
     shown = request.command.shown
     following = find_next_action(view)
     if isinstance(following, NoAction):
@@ -98,7 +102,10 @@ def find_objection(
 
 
 def check_story_machine(session: Session, found: BranchRecords, name: str, story: str) -> CommandRefusal | None:
-    """Return the story machine's refusal. If a sprint starts by itself, every story's cycle starts with it."""
+    """Return the refusal of the story's state machine, if any.
+
+    If sprints start automatically, the story's cycle starts with the sprint, so a missing cycle is no obstacle.
+    """
     cycle = find_or_create_cycle(found, story)
     if cycle is None and session.constraints.approval in ("given", "none"):
         return None

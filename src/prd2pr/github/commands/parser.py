@@ -1,8 +1,9 @@
-"""Parse the commands of a comment, in order, using Markdown's structure and the command table.
+"""Parse the commands of a comment, in order, using the Markdown structure and the command table.
 
 A line that starts with one of our words becomes a `ParsedCommand`, an `UnknownCommand` (with a suggestion) or
-`BadArguments`. Lines with other words after a `/`, such as paths or other bots' commands, are ignored, unless the word
-is nearly ours: `/aprove` gets a suggestion. Extra words are an error: `/tdd run is not what I want` runs nothing.
+`BadArguments`. Lines that start with another word after a `/`, such as paths or other bots' commands, are ignored,
+unless the word is similar to one of ours: `/aprove` gets a suggestion. Extra words are an error, so `/tdd run is not
+what I want` runs nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ __all__ = [
     "parse_comment",
 ]  # fmt: skip
 
-MAX_COMMANDS = 20  # in one comment; each may cost a model call
-MAX_REPLIES = 5  # to one comment: each query or misunderstood line gets one
+MAX_COMMANDS = 20  # in one comment; each command may cost a model call
+MAX_REPLIES = 5  # to one comment; each query and each invalid line gets a reply
 MAX_TEXT_LENGTH = 10_000
 LOWEST_PRIORITY = 5
 USE_A_NEW_COMMENT = "Write the rest in a new comment."
@@ -37,7 +38,7 @@ USE_A_NEW_COMMENT = "Write the rest in a new comment."
 
 @dataclass(frozen=True)
 class KnownCommand:
-    name: str  # as in the table: "tdd next"
+    name: str  # as in the table, for example `tdd next`
 
     @property
     def spec(self) -> CommandSpec:
@@ -57,10 +58,10 @@ class ParsedCommand(KnownCommand):
     stories: tuple[str, ...] = ()
     text: str = ""
     number: int | None = None
-    code: str = ""  # of a finding or an error, in capitals
-    about: str = ""  # a command's name: `/tdd help sprint plan`
+    code: str = ""  # code of a finding or an error, in capitals
+    about: str = ""  # name of a command, as in `/tdd help sprint plan`
     circuit: str = ""
-    written: str = ""  # the line as it was written
+    written: str = ""  # the original line
 
     @property
     def reads(self) -> bool:
@@ -68,16 +69,16 @@ class ParsedCommand(KnownCommand):
 
     @property
     def story(self) -> str:
-        """The one story that it names, or nothing."""
+        """The story that the command names, or an empty string."""
         return self.stories[0] if self.stories else ""
 
 
 @dataclass(frozen=True)
 class UnknownCommand:
-    written: str  # what was read as a command: "/tdd nxt"
-    did_you_mean: str = ""  # "/tdd next"
+    written: str  # the text that looks like a command, for example `/tdd nxt`
+    did_you_mean: str = ""  # for example `/tdd next`
     needs: PermissionLevel = "triage"
-    near: bool = False  # its first word is only similar to one of ours
+    near: bool = False  # the first word is only similar to one of ours
 
     @property
     def shown(self) -> str:
@@ -88,7 +89,7 @@ class UnknownCommand:
 class BadArguments(KnownCommand):
     problem: str
     written: str = ""
-    helps: str = ""  # what to do; empty: write it as its usage says
+    helps: str = ""  # remedy; empty if the usage explains it
 
 
 ParsedLine = ParsedCommand | UnknownCommand | BadArguments
@@ -96,7 +97,8 @@ ParsedLine = ParsedCommand | UnknownCommand | BadArguments
 _WORDS = "|".join(FIRST_WORDS).replace("_", "[_-]")
 _OWN_COMMAND = re.compile(rf"/(?:{_WORDS})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _ANY_COMMAND = re.compile(r"^[ \t]*/([a-z][a-z_-]{3,24})(?![\w/-])", re.IGNORECASE | re.ASCII | re.MULTILINE)
-_FAMILIES = "|".join(dict.fromkeys(name.split()[0] for name in COMMANDS if " " in name))  # of two words
+# First words of the two-word commands.
+_FAMILIES = "|".join(dict.fromkeys(name.split()[0] for name in COMMANDS if " " in name))
 _JOINED_COMMAND = re.compile(rf"/({_FAMILIES})[_-]([a-z][a-z_-]{{1,24}})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _STORY_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[0-9]{1,6}", re.IGNORECASE)
 _FINDING_CODE = re.compile(r"[a-z]{2,5}[0-9]{2,4}", re.IGNORECASE)
@@ -108,7 +110,7 @@ _CLOSING_QUOTES = {'"': '"”', "“": "”“\"", "„": "“”\"", "«": "»"
 def parse_comment(body: str) -> tuple[ParsedLine, ...]:
     match = _OWN_COMMAND.search(body) or _JOINED_COMMAND.search(body)
     if not match and not any(_nearest_word(word) for word in _ANY_COMMAND.findall(body[:MAX_COMMENT_LENGTH])):
-        return ()  # most comments; their Markdown is not parsed
+        return ()  # the usual case: the Markdown need not be parsed
     found: list[ParsedLine] = []
     for line in extract_plain_text_lines(body):
         parsed = parse_line(line)
@@ -123,7 +125,7 @@ def parse_comment(body: str) -> tuple[ParsedLine, ...]:
 
 
 def parse_line(line: str) -> ParsedLine | None:
-    """Parse one line of plain text; None if it starts neither with one of our words nor with a near one."""
+    """Parse one line of plain text. Returns None if its first word is neither one of ours nor similar to one."""
     if not _OWN_COMMAND.match(line):
         return _parse_joined(line) or _parse_near_word(line)
     words = line.split(maxsplit=2)
@@ -135,7 +137,7 @@ def parse_line(line: str) -> ParsedLine | None:
 
 
 def _parse_joined(line: str) -> UnknownCommand | None:
-    """`/tdd-next` gets a suggestion; a guess is not executed."""
+    """Return a suggestion for a joined command such as `/tdd-next`, which is never executed."""
     found = _JOINED_COMMAND.match(line)
     unknown = _unknown_command([f"/{found[1]}", found[2]]) if found else None
     return replace(unknown, written=found[0]) if found and unknown and unknown.did_you_mean else None
@@ -171,7 +173,7 @@ def _text_after(line: str, words: int) -> str:
 def _unknown_command(words: list[str]) -> UnknownCommand:
     first = _fold_word(words[0]).rstrip(".,;:!?")
     family = {name: spec for name, spec in COMMANDS.items() if _fold_word(name.split()[0]) == first}
-    if first in family or first in _SPECS_BY_FOLDED_NAME:  # one word, followed by punctuation
+    if first in family or first in _SPECS_BY_FOLDED_NAME:  # a known word followed by punctuation
         return UnknownCommand(words[0][:60], _SPECS_BY_FOLDED_NAME[first].shown)
     written = " ".join(words[:2])[:60]
     if len(words) == 1:
@@ -186,7 +188,7 @@ def _guess_word(word: str, known: list[str]) -> str:
 
 
 def _needs_reply(parsed: ParsedLine) -> bool:
-    """Return whether the line gets a reply comment; changes show in the status comment instead."""
+    """Whether the line gets a reply. Commands that change something show in the status comment instead."""
     return not isinstance(parsed, ParsedCommand) or parsed.reads
 
 
@@ -207,7 +209,7 @@ class _ArgumentProblem:
 
 _SlotResult = (
     tuple[ParsedCommand, str] | _ArgumentProblem
-)  # the command with one argument more, and what is left of the line
+)  # the command with one more argument, and the rest of the line
 
 
 def _read_arguments(spec: CommandSpec, rest: str, line: str) -> ParsedCommand | BadArguments:
@@ -227,7 +229,7 @@ def _first_word(rest: str) -> str:
 
 
 def _story_id(word: str) -> str:
-    """Return the story's id, with or without the backticks in which we write it; empty if it is none."""
+    """Return the story id, with or without backticks around it, or an empty string if the word is not an id."""
     bare = word[1:-1] if len(word) > 2 and word[0] == word[-1] == "`" else word
     return bare.lower() if _STORY_ID.fullmatch(bare) else ""
 
@@ -283,9 +285,9 @@ def _take_command(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
 
 
 def _take_text(slot: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
-    """Read quoted text or the rest of the line. An optional reason is quoted or follows a story's id.
+    """Read quoted text or the rest of the line. An optional reason must be quoted or follow a story id.
 
-    Otherwise `/tdd abort auth2` would give up another story, for the reason "auth2".
+    Otherwise `/tdd abort auth2` would abort the current story with the reason "auth2".
     """
     text = _unquote(rest)
     if isinstance(text, _ArgumentProblem):

@@ -49,7 +49,7 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import compute_current_budget
 from prd2pr.workflow.sprint_start import load_approved_stories
 
-MAX_LOG_LINES = 40  # lines of the log in one answer
+MAX_LOG_LINES = 40  # log lines in one reply
 
 
 def explain_code(code: str) -> ExplainReply:
@@ -67,7 +67,7 @@ def explain_code(code: str) -> ExplainReply:
 
 
 def execute_query(query: BranchQuery) -> CommandReply:
-    """Answer a query. Some need no plan; the others reply that there is none yet."""
+    """Answer a query. Queries that need a plan reply that there is none yet."""
     name = query.command.name
     if not query.state.planned and name not in PLAN_OPTIONAL:
         return NotNow(query.command.shown, f"{query.session.prd.path} is not planned yet")
@@ -138,7 +138,7 @@ def build_board_row(session: Session, story: str) -> StoryCard | None:
 
 
 def build_story_status(session: Session, state: BranchState, row: StoryCard) -> StoryStatusReply:
-    """Return the status with the attempts refused since the last completed phase."""
+    """Build the status of a story, with the attempts refused since the last completed phase."""
     cycle = find_or_create_cycle(read_decision_input(state), row.id)
     phases = {step.phase for step in cycle.steps} if cycle else set()
     refused = [each for each in cycle.refused if each.phase not in phases] if cycle else []
@@ -216,7 +216,7 @@ def show_help(query: BranchQuery) -> CommandReply:
 
 
 def list_machine_states(state: BranchState, story: str = "") -> MachineStates:
-    """Return the states for this story, or for the current story if none is given."""
+    """Return the states of the project and of this story, or of the current story if none is given."""
     current = find_current_story(state.backlog) if state.planned and not story else None
     story = current.id if current else story
     cycle = find_or_create_cycle(read_decision_input(state), story) if story else None

@@ -1,4 +1,4 @@
-"""The input and the result of a command handler."""
+"""Input and result of a command handler."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from prd2pr.state.cursors import ProcessedItem
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.session import Session
 
-if TYPE_CHECKING:  # the parser needs a Markdown library, which server commands do not
+if TYPE_CHECKING:  # the parser needs a Markdown library, but server commands do not
     from prd2pr.github.commands.parser import ParsedCommand
 
 
 @dataclass(frozen=True)
 class BranchQuery:
-    """A query and the state that answers it."""
-
     session: Session
     state: BranchState
     command: ParsedCommand
@@ -26,22 +24,22 @@ class BranchQuery:
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """A command that its author may give; permission was checked before."""
+    """A command whose author has the required permission."""
 
     command: ParsedCommand
-    by: str  # login; for a server command: whose token it was and who sent it
+    by: str  # login, or for a server command the owner of the token and the sender
     level: PermissionLevel = "write"
-    settles: ProcessedItem | None = None  # its comment or server command, recorded by the commit that executes it
+    settles: ProcessedItem | None = None  # the comment or server command, recorded by the commit that executes it
     why: str = ""
     at: str = ""  # when it was written
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result. `head` is the branch's head now; unchanged if nothing changed."""
+    """The result of a command. `head` is the new head of the branch, or the old one if nothing changed."""
 
     head: str
-    answer: CommandReply | None = None  # None: the status comment shows it
-    steps_wanted: int | None = 0  # phases to run now; None: as many as it takes
-    run: bool = False  # a run command is in force, for this run and later ones
-    story: str = ""  # run phases of this story only; empty: whichever is next
+    answer: CommandReply | None = None  # None if the status comment shows the result
+    steps_wanted: int | None = 0  # number of phases to run now; None for no limit
+    run: bool = False  # whether a run command is in force for this run and later ones
+    story: str = ""  # run only phases of this story; empty for any story

@@ -1,4 +1,4 @@
-"""Resolve which story a command is about: the one it names, or by default the blocked or current one."""
+"""Find the story that a command is about: the one it names, or by default the blocked or current one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prd2pr.github.messages.replies import NotNow
 from prd2pr.planning.decisions.stories import find_current_story
 from prd2pr.state.store import BranchState
 
-# Commands about one story, which may be left out.
+# Commands about one story that default to the current story.
 CURRENT_STORY_COMMANDS = frozenset(
     f"tdd {name}"
     for name in (
@@ -19,7 +19,7 @@ CURRENT_STORY_COMMANDS = frozenset(
 
 
 def resolve_stories(state: BranchState, name: str, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ids as the backlog spells them; unknown ids are kept, and the handler objects to them."""
+    """Return the story ids as spelled in the backlog. Unknown ids are kept, so that the handler can reject them."""
     if given:
         known = {story.id.lower(): story.id for story in state.backlog.stories}
         return tuple(dict.fromkeys(known.get(each.lower(), each) for each in given))
@@ -49,7 +49,7 @@ def find_paused_story(state: BranchState) -> Story | None:
 
 
 def find_target_story(state: BranchState, request: CommandRequest) -> str | CommandResult:
-    """Return the one story that the command is about, or the reply if there is none."""
+    """Return the story that the command is about, or a reply if there is none."""
     stories = resolve_stories(state, request.command.name, request.command.stories)
     if stories:
         return stories[0]

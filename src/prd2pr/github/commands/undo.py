@@ -1,4 +1,4 @@
-"""`/tdd undo`: revert the last phase with a commit. Nothing is rewritten, and what people pushed stays."""
+"""`/tdd undo`: revert the last phase with a new commit. History is not rewritten, and commits by people are kept."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MAX_SHOWN = 50
 
 
 def show_verification(query: BranchQuery) -> CommandReply:
-    """Verify like `prd2pr verify`; for one story, report its steps only."""
+    """Verify the branch like `prd2pr verify`. With a story, only its steps are reported."""
     gathering = replace(query.session.services.gathering, runner=disable_cache(query.session.services.runner))
     seen: list[CommitCheck] = []
     days = make_retention_policy(query.session.config.retention)
@@ -31,7 +31,7 @@ def show_verification(query: BranchQuery) -> CommandReply:
     return VerifyReply(
         steps=len(steps),
         proved=sum(each.proved for each in steps),
-        # What a step has proved besides itself, a merge of the base or a join is not unproven; it is no step either.
+        # Excluded: commits that are no steps but are proved by a step, as a merge of the base, or as a join.
         commits=sum(not (each.proved_with or each.base_merge or (each.join and each.proved)) for each in selected),
         not_proved=tuple(UnprovedRow(each.commit, each.subject, each.step, each.findings) for each in bad[:MAX_SHOWN]),
         head=query.state.commit,
@@ -40,7 +40,7 @@ def show_verification(query: BranchQuery) -> CommandReply:
 
 
 def show_test_run(query: BranchQuery) -> CommandReply:
-    """Run the whole suite, or one story's tests while they are in their own directory."""
+    """Run the whole test suite, or the tests of one story."""
     cycle = query.state.cycle(query.command.story) if query.command.story in query.state.cycle_ids else None
     paths = tuple(file.promoted_to or file.path for file in cycle.test_files) if cycle else ()
     report = disable_cache(query.session.services.runner).run(
@@ -50,5 +50,5 @@ def show_test_run(query: BranchQuery) -> CommandReply:
 
 
 def disable_cache(runner: TestRunner) -> TestRunner:
-    """Return the runner without its cache, because the present result is wanted."""
+    """Return the runner without its cache, to get current results."""
     return runner.without_cache() if isinstance(runner, CachedRunner) else runner

@@ -1,7 +1,7 @@
 """Summarize a webhook delivery when it arrives: which repository it is for, or why it is ignored.
 
-The worker reconciles: it reads the present state, whatever was delivered in whatever order. So little of a delivery has
-to be kept.
+The worker reconciles with the current state and does not depend on the content or order of deliveries, so little of a
+delivery has to be stored.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from prd2pr.github.events.events import (
 )
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
-INSTALLATION_LANE = "installation:"  # a colon is in no repository's name
-# After these events a repository's branches may have changed.
+INSTALLATION_LANE = "installation:"  # repository names contain no colon
+# Events after which the branches of a repository may have changed.
 BRANCH_EVENTS = frozenset({"push", "create", "delete", "pull_request", "workflow_run"})
 
 
 @dataclass(frozen=True)
 class DeliverySummary:
-    lane: str  # processed serially: a repository, or an installation
-    ignored: str = ""  # why nothing follows; empty if something does
-    comment_refs: str = ""  # formatted `CommentRef`s, if a comment or label was added
-    moves_branches: bool = False  # its branches may have moved: the projection reads them again
+    lane: str  # a repository or an installation; its deliveries are processed serially
+    ignored: str = ""  # reason why the delivery is ignored; empty if it is not
+    comment_refs: str = ""  # formatted `CommentRef`s if a comment or label was added
+    moves_branches: bool = False  # branches may have moved, so the projection must be refreshed
 
 
 def summarize_delivery(event: str, body: bytes) -> DeliverySummary:
-    """Summarize a delivery. Never raises: what cannot be read is ignored with a reason."""
+    """Summarize a delivery. Never raises: an invalid payload is ignored with a reason."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Decide from the payload alone which events prd2pr can ignore: most events in any repository.
+"""Decide from the payload alone whether prd2pr can ignore an event, as it can most events in any repository.
 
-This has to be cheap, so it uses only the standard library. In doubt an event passes. The Action's gate and the server's
-inbox both use it.
+This must be cheap, so it uses only the standard library. If in doubt, an event passes. The Action's gate and the
+server's inbox both use this filter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_
 FILE_LISTS = ("added", "modified", "removed")
 PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
 
-# Reasons that later checks of the same event share.
+# Reasons that `events.py` also uses.
 NOT_A_NEW_COMMENT = "only new comments count, not edited or deleted ones"
 NO_COMMAND = "the comment contains no command"
 NO_LABEL_ADDED = "no label was added"
@@ -21,18 +21,18 @@ PULL_UNCHANGED = "the pull request was neither closed, reopened nor labelled"
 
 
 def explain_ignored(name: str, event: dict[str, Any]) -> str:
-    """Return why the event can be ignored; empty if it may matter."""
+    """Return why the event can be ignored, or an empty string if it may be relevant."""
     return FILTERS_BY_EVENT[name](event) if name in FILTERS_BY_EVENT else f"the event {name} starts nothing"
 
 
 def check_push(event: dict[str, Any]) -> str:
     commits = event.get("commits")
-    if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
+    if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists files for at most 20 commits
         return ""
     if not commits:  # a branch was created or deleted
         return ""
     lists = [commit.get(part) if isinstance(commit, dict) else None for commit in commits for part in FILE_LISTS]
-    if not all(isinstance(each, list) for each in lists):  # Actions leaves the files out
+    if not all(isinstance(each, list) for each in lists):  # Actions omits the files
         return ""
     paths = [path for each in lists for path in each or ()]
     return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
@@ -51,7 +51,7 @@ def check_comment(event: dict[str, Any]) -> str:
 
 
 def is_near_command(line: str) -> bool:
-    """`/aprove` gets a reply with a suggestion, but only where prd2pr is named: other bots have commands too."""
+    """Whether the line is a near miss such as `/aprove`, which gets a suggestion."""
     from prd2pr.domain.spelling import find_near_word
 
     word = line[1:].split(maxsplit=1)[0] if line[1:].strip() else ""
@@ -59,7 +59,10 @@ def is_near_command(line: str) -> bool:
 
 
 def names_prd2pr(event: dict[str, Any]) -> bool:
-    """Return whether the issue or pull request is ours or has one of our labels."""
+    """Whether the issue or pull request is ours or has one of our labels.
+
+    Near misses elsewhere may be commands for other bots.
+    """
     found = event.get("issue")
     issue = found if isinstance(found, dict) else {}
     labels = issue.get("labels")

@@ -1,7 +1,7 @@
-"""What happened on GitHub: a payload becomes one of a few small types, and no payload is used past this module.
+"""Turn payloads into a few small event types. Code outside of this package never sees a payload.
 
-The models read only what is needed, so an unexpected payload is ignored with a reason and never raises. Whether the
-actor may do what the event asks for is decided in `github/permissions.py`.
+The models read only the required fields. An unexpected payload is ignored with a reason and never raises.
+`github/permissions.py` decides whether the actor has the required permission.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from prd2pr.github.events.payloads import (
 )
 from prd2pr.state.server_commands import ServerCommand, parse_server_commands
 
-# A push with more commits may not list all of them.
+# A push with more commits may list only some of them.
 MAX_LISTED_COMMITS = 20
 BRANCH_PREFIX = "refs/heads/"
 COMMENT_REF = re.compile(r"(?:^|,)([1-9][0-9]{0,15})@([0-9a-f]{32})\.([0-9]{1,16})(?=,|$)")
 
 
 def compute_text_digest(title: str, body: str) -> str:
-    """Return a digest of an issue's text, to tell later whether its author changed it."""
+    """Return a digest of an issue's text, to detect later whether its author has changed it."""
     return hashlib.sha256(f"{title}\0{body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class BranchPushed:
-    """A branch was created, moved or deleted. Paths are None if the payload does not list them: ask git then.
+    """A branch was created, moved or deleted. Paths are None if the payload does not list them.
 
-    Actions strips the file lists from the payload that a job gets, so there they are always None.
+    Actions removes the file lists from the payload, so in a job they are always None and must be read with git.
     """
 
     branch: str
@@ -57,7 +57,7 @@ class BranchPushed:
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """Every path that was touched, or None for unknown."""
+        """All changed paths, or None if unknown."""
         if self.added is None or self.modified is None or self.removed is None:
             return None
         return tuple(dict.fromkeys((*self.added, *self.modified, *self.removed)))
@@ -65,7 +65,7 @@ class BranchPushed:
 
 @dataclass(frozen=True)
 class CommentCreated:
-    """With the issue's text at that time: its author may have edited it since."""
+    """A new comment, with the issue's text at that time. The issue's author may have edited it since."""
 
     number: int
     on_pull: bool
@@ -77,7 +77,7 @@ class CommentCreated:
 
 @dataclass(frozen=True)
 class LabelAdded:
-    """With the text that the person saw who added the label: its author may have edited it since."""
+    """An added label, with the issue's text at that time. The issue's author may have edited it since."""
 
     number: int
     on_pull: bool
@@ -89,7 +89,10 @@ class LabelAdded:
 
 @dataclass(frozen=True)
 class WorkflowDispatched:
-    """Started by hand, or by one of our runs that continues in a new one: then the actor is a bot."""
+    """The workflow was started by a person, or by one of our runs to continue its work.
+
+    In that case the actor is a bot.
+    """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     actor: Actor | None = None
@@ -103,7 +106,10 @@ class ScheduleTriggered:
 
 @dataclass(frozen=True)
 class CommentRef:
-    """Where a comment or label was seen: the issue, a digest of its text then, and the comment (0: a label)."""
+    """A comment or label that the server saw: the issue, a digest of its text at that time, and the comment's id.
+
+    The id is 0 for a label.
+    """
 
     number: int
     digest: str
@@ -112,7 +118,7 @@ class CommentRef:
 
 @dataclass(frozen=True)
 class ServerDispatched:
-    """The App's server starts a run because something happened, or to deliver commands."""
+    """The App's server starts a run to handle an event or to deliver commands."""
 
     comment_refs: tuple[CommentRef, ...] = ()
     orders: tuple[ServerCommand, ...] = ()
@@ -136,9 +142,9 @@ class PullReopened:
 
 @dataclass(frozen=True)
 class AppInstalled:
-    """The App was installed on repositories, or removed from them."""
+    """The App was installed on repositories or removed from them."""
 
-    action: str  # created, deleted, suspend, unsuspend, new_permissions_accepted, added, removed
+    action: str  # `created`, `deleted`, `suspend`, `unsuspend`, `new_permissions_accepted`, `added` or `removed`
     installation: int
     account: str
     added: tuple[str, ...] = ()
@@ -166,7 +172,7 @@ Event = (
 
 
 def read_event(name: str, payload: object) -> Event:
-    """Read a payload. Never raises: what cannot be read is ignored, and the reason names what is missing."""
+    """Turn a payload into an event. Never raises: an invalid payload is ignored, and the reason names the problem."""
     if name not in READERS:
         return EventIgnored(f"the event {_printable(name)} starts nothing")
     if not isinstance(payload, dict):
@@ -252,7 +258,7 @@ def _read_pull(payload: dict[str, object]) -> Event:
         return _read_label(read, read.pull_request.number, on_pull=True)
     if read.sender is None:
         return EventIgnored("the payload does not say who closed or opened it")
-    pull = read.pull_request  # a bot may close or merge too: that ends the work
+    pull = read.pull_request  # bots are not ignored here: one that closes or merges also ends the work
     if action == "reopened":
         return PullReopened(pull.number, pull.head.ref, read.sender.actor)
     return PullClosed(pull.number, pull.head.ref, bool(pull.merged), read.sender.actor)
@@ -284,7 +290,7 @@ def _read_dispatch(payload: dict[str, object]) -> Event:
 
 
 def parse_comment_refs(text: str) -> Iterator[CommentRef]:
-    """Parse `12@digest.34,13@digest.0`, as the server writes it; skip other forms."""
+    """Parse references such as `12@digest.34,13@digest.0`, as written by the server. Other text is skipped."""
     for found in COMMENT_REF.finditer(text):
         yield CommentRef(int(found[1]), found[2], int(found[3]))
 
@@ -318,7 +324,7 @@ def _ignore_bot(user: UserPart) -> EventIgnored:
 
 
 def _is_fork(head: BranchRef, base: BranchRef) -> bool:
-    """Also true if the fork is gone: then the owner of the branch is unknown."""
+    """Whether the branch belongs to a fork. Also true if the fork was deleted and its owner is unknown."""
     return head.repo is None or base.repo is None or head.repo.full_name != base.repo.full_name
 
 

@@ -1,4 +1,4 @@
-"""The parts of GitHub's payloads that are read. Only `github/events/events.py` uses them."""
+"""Models for the parts of GitHub's payloads that `github/events/events.py` reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.domain.forge import Actor
 
 Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}(\[bot\])?$")]
 Number = Annotated[int, Field(strict=True, ge=1, le=2**53)]
-# Absent, null and empty mean the same for these.
+# Missing, null and empty are equivalent here.
 Word = Annotated[str, BeforeValidator(lambda given: "" if given is None else given)]
 Flag = Annotated[bool, BeforeValidator(lambda given: bool(given) if given is None else given)]
 
@@ -73,7 +73,7 @@ class IssuePart(Part):
     number: Number
     title: Word = ""
     body: Word = ""
-    pull_request: Any = None  # present only for a pull request
+    pull_request: Any = None  # only present for a pull request
 
 
 class LabelPart(Part):

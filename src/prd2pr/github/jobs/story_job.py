@@ -1,7 +1,7 @@
-"""One job for one story: it works on the story's own branch and pushes each phase there, nothing else.
+"""The job of one story. It works on the story's own branch and pushes each phase there.
 
-Publishing is left to the integrating job. The PRD's branch is read again between two phases, so a pause or a changed
-plan takes effect. The planning job decided which story; the branches show whether anything is left to do.
+The integrating job publishes the results. The PRD's branch is fetched again between phases, so that a pause or a
+changed plan takes effect. The planning job selects the story; the branches show whether anything is left to do.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from prd2pr.workflow.session import Session
 @dataclass
 class StoryRun:
     context: GitHubContext
-    session: Session  # of the PRD's branch
-    own: Session  # of the story's
+    session: Session  # for the PRD's branch
+    own: Session  # for the story's branch
     story: str
     steps: int = 0
 
@@ -55,7 +55,7 @@ def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
 
 
 def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | PrdOutcome:
-    """Load both branches from GitHub; return an outcome if nothing is left to do."""
+    """Load both branches from GitHub, or return an outcome if nothing is left to do."""
     branch = context.branch_of(order.prd)
     head = sync_branch(context.git, context.remote, branch)
     state = StateStore(context.git, order.prd).load(head) if head else None
@@ -78,14 +78,14 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
 
 
 def run_story_until_idle(run: StoryRun) -> NoAction:
-    """Run one phase after the other. Every phase is pushed, so nothing is lost with the job."""
+    """Run phases until the story has to stop. Each phase is pushed, so nothing is lost if the job ends."""
     context = run.context
     while True:
         late = context.deadline.stop_if_passed()
         if late is not None:
             return late
         if sync_branch(context.git, context.remote, run.session.target.branch) is None:
-            return NoAction("stopped", f"{run.session.target.branch} was deleted meanwhile")
+            return NoAction("stopped", f"{run.session.target.branch} was deleted in the meantime")
         started = context.clock.monotonic()
         worked = work_on_story(run.own, run.story, max_steps=1)
         context.deadline.record_phase(context.clock.monotonic() - started)
@@ -99,9 +99,9 @@ def stop_after_work(worked: StoryAttempt) -> NoAction:
 
 
 def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:
-    """Record spending that has no commit on the story's branch; before its first step, on the PRD's.
+    """Record spending that is not yet committed on the story's branch, or on the PRD's before the first step.
 
-    The machine is discarded after the job, and a story's branch holds steps of that story only.
+    The machine is discarded after the job, and a story's branch may contain only steps of that story.
     """
     own = run.own
     if has_started(own.store.load(get_current_head(own)), run.story):

@@ -1,8 +1,8 @@
-"""Parallel stories on GitHub, as the planning and the integrating job see them.
+"""Schedule parallel stories on GitHub, for the planning and the integrating job.
 
-The story branches show what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
-unfinished one is handed on again, with others that can start. So any later run makes up for a lost or cancelled job,
-and a wave that starts twice does nothing twice.
+The story branches show what other jobs have done. Finished stories are integrated into the PRD's branch one at a time;
+unfinished ones are handed off again, together with others that can start. Any later run can therefore replace a lost or
+cancelled job, and starting a wave twice does no work twice.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ NO_PROGRESS = "no story job of this run made progress"
 CHECK_JOBS = "Check the jobs of the run; `/tdd run` tries again."
 
 
-# Commands while stories are worked on in parallel, each on its own branch: such a branch holds steps of its story
-# only. Commands that steer one story are therefore refused; those about all stories take effect between two phases.
+# While stories run in parallel, each has its own branch, which may contain only steps of that story. Commands about a
+# single story are therefore refused. Commands about all stories take effect between two phases.
 
 CYCLE_PREFIX = "tdd "
 PROJECT_WIDE_COMMANDS = frozenset({"tdd run", "tdd halt_all", "tdd reset"})
@@ -67,12 +67,12 @@ PAUSE, RESUME, HALT_ALL = "tdd pause", "tdd resume", "tdd halt_all"
 
 @dataclass(frozen=True)
 class ActiveStories:
-    """Stories that have their own branch now."""
+    """The stories that currently have their own branch."""
 
     stories: tuple[str, ...] = ()
 
     def resolve(self, command: ParsedCommand) -> ParsedCommand | NoAction:
-        """Return the command as it is executed, or why it is not."""
+        """Return the command to execute instead, or the reason why it is refused."""
         if not self.stories or command.reads or not command.name.startswith(CYCLE_PREFIX) or self._elsewhere(command):
             return command
         if command.name == PAUSE and not command.stories:
@@ -81,7 +81,7 @@ class ActiveStories:
             return command
         names = ", ".join(f"`{name}`" for name in self.stories)
         reason = f"{names} {'is' if len(self.stories) == 1 else 'are'} worked on in parallel, by separate jobs"
-        return NoAction("waiting", f"{reason}. `/tdd pause` stops them after their present phase", "/tdd run")
+        return NoAction("waiting", f"{reason}. `/tdd pause` stops them after their current phase", "/tdd run")
 
     def _elsewhere(self, command: ParsedCommand) -> bool:
         return bool(command.stories) and not set(command.stories).intersection(self.stories)
@@ -95,7 +95,7 @@ class StartedStory:
     head: str
     session: Session
     state: BranchState
-    plan_row: Story | None  # in the plan of the PRD's branch
+    plan_row: Story | None  # the story in the plan on the PRD's branch
 
     @property
     def is_settled(self) -> bool:
@@ -107,7 +107,7 @@ class StartedStory:
 
     @property
     def has_ended(self) -> bool:
-        """Finished and ready to integrate, blocked, or overtaken by a decision."""
+        """Whether the story is ready to be integrated, blocked, or superseded by a decision."""
         found = self.situation.records.find_story(self.story)
         if found is None or found.status == "blocked" or self.has_new_decision():
             return True
@@ -115,7 +115,7 @@ class StartedStory:
         return not isinstance(action, NoAction) and action.phase is Phase.INTEGRATED
 
     def has_new_decision(self) -> bool:
-        """Return whether the PRD's branch has a decision about the story since it started."""
+        """Whether the PRD's branch has a decision about the story that was made after it started."""
         stopped = find_trunk_stop(self.session, self.story, self.head)
         return stopped is not None and stopped.outcome == "stopped"
 
@@ -124,14 +124,14 @@ class StartedStory:
         return load_situation(self.session, self.state, self.story)
 
     def find_stop(self) -> NoAction | None:
-        """Return why it does not continue: a tripped breaker, an alarm, a pause."""
+        """Return why the story does not continue: a tripped breaker, an alarm or a pause."""
         found = self.situation.records.find_story(self.story)
         action = find_story_action(self.situation, found) if found else None
         return action if isinstance(action, NoAction) else None
 
 
 def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
-    """Return them in the plan's order."""
+    """List the stories with their own branch, in the order of the plan."""
     context, session = run.context, run.session
     prefix = format_story_branch_prefix(session)
     heads = sync_branches(context.git, context.remote, prefix)
@@ -143,12 +143,12 @@ def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
 
 
 def load_started_story(session: Session, story: str, head: str, row: Story | None) -> StartedStory:
-    own = replace(make_story_session(session, story), log=session.log)  # what this run does is one run's record
+    own = replace(make_story_session(session, story), log=session.log)  # all work of this run goes into one record
     return StartedStory(story, head, own, own.store.load(head), row)
 
 
 def find_active_stories(run: PrdRun) -> ActiveStories:
-    """Find them by branch name only, which is enough for queries."""
+    """Find the stories by branch name only, which is enough for commands."""
     prefix = format_story_branch_prefix(run.session)
     names = run.context.remote.branches(prefix) if run.parallel.may_exist else ()
     run.parallel.may_exist = bool(names or run.context.job.handoff)
@@ -159,9 +159,9 @@ def find_active_stories(run: PrdRun) -> ActiveStories:
 
 
 def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> IntegrationResult | None:
-    """Integrate the first finished story into the PRD's branch; None if none is.
+    """Integrate the first finished story into the PRD's branch, or return None if there is none.
 
-    Settled stories come first, then those that could not be merged before.
+    Stories that the plan already counts as finished come first, then those that were restarted after a conflict.
     """
     for each in sorted(stories, key=lambda each: (not each.is_settled, not each.was_restarted)):
         if each.story in run.parallel.set_aside or not (each.is_settled or each.has_ended):
@@ -176,18 +176,18 @@ def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> Integration
 
 
 def clean_up_branch(run: PrdRun, each: StartedStory, result: IntegrationResult) -> None:
-    """Delete the branch on GitHub if it was deleted here. What was set aside is kept under a ref."""
+    """Delete the branch on GitHub if it was deleted locally. Discarded work is kept under a ref."""
     context, branch = run.context, make_story_branch_name(run.session, each.story)
     if result.outcome == "again" or (result.outcome == "over" and result.reason):
         context.remote.push_ref(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
     if context.git.branch_head(branch) is None and not delete_remote_branch(context.remote, branch, each.head):
-        context.progress.say("note", text=f"{branch} could not be deleted; it is not needed any more")
+        context.progress.say("note", text=f"{branch} could not be deleted; it is no longer needed")
 
 
 def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) -> None:
-    """Raise if a story branch holds rewritten steps, before anything is merged or built on them.
+    """Raise an error if a story branch contains rewritten steps, before anything is merged or built on them.
 
-    Settled stories are set aside, whatever they hold.
+    Branches of finished stories are not checked, because they are discarded anyway.
     """
     git, trunk = run.context.git, get_current_head(run.session)
     for each in stories:
@@ -205,7 +205,7 @@ def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) ->
 
 
 def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]) -> Wave | NoAction | None:
-    """Return what other jobs work on next; None if this job continues because nothing can run in parallel."""
+    """Return the next wave for other jobs, or None if nothing can run in parallel and this job continues."""
     session = run.session
     stopped = find_wave_stop(run, stories)
     if stopped is not None:
@@ -226,13 +226,13 @@ def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory
 
 
 def keep_one_restarted(stories: tuple[StartedStory, ...]) -> tuple[StartedStory, ...]:
-    """Keep one restarted story per wave: two might conflict again."""
+    """Keep at most one restarted story per wave, because two could conflict again."""
     waiting = [each for each in stories if each.was_restarted][1:]
     return tuple(each for each in stories if each not in waiting)
 
 
 def select_new_stories(view: ActionContext, going: frozenset[str], most: int) -> tuple[str, ...]:
-    """Return stories that can start next to those in progress."""
+    """Return stories that can start in parallel to those in progress."""
     ready = (
         each for each in find_startable_stories(view, going) if isinstance(find_story_action(view, each), PhaseAction)
     )
@@ -240,7 +240,7 @@ def select_new_stories(view: ActionContext, going: frozenset[str], most: int) ->
 
 
 def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None:
-    """Return why no new wave starts: a failure that every job would hit, a spent budget, or no progress."""
+    """Return why no new wave starts: a failure that would affect every job, an exhausted budget, or no progress."""
     for each in stories:
         cycle = each.state.cycle(each.story)
         if run.context.job.previous_wave is not None and cycle is not None and is_stopped_for_budget(cycle):
@@ -253,7 +253,7 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
         return None
     now = {each.story: each.head for each in stories}
     backlog = run.session.store.load(get_current_head(run.session)).backlog
-    settled = {story.id for story in backlog.stories if story.status in SETTLED}  # by another run
+    settled = {story.id for story in backlog.stories if story.status in SETTLED}  # finished by another run
     moved = any(story in settled or now.get(story, at) != at for story, at in before.stories.items())
     return None if moved else NoAction("stopped", NO_PROGRESS, CHECK_JOBS)
 
@@ -262,10 +262,10 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
 
 
 def compute_budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
-    """Return the budget of each job. Raises `SpendLimit` before a wave is handed on without money."""
+    """Return the budget of each job. Raises `SpendLimit` if nothing is left, before a wave is handed off."""
     session, number = run.session, run.context.job.run_number
     records = find_latest_spend_by_run(list_spend_records(state, *(each.state for each in stories)))
-    records[session.log.id] = session.log.spend  # by now
+    records[session.log.id] = session.log.spend  # the current value, not yet committed
     spent_run = compute_total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
     spent_prd = compute_total_spend(records)
     budget = Budget(session.constraints.limits, spent_run=spent_run, spent_prd=spent_prd, started=session.log.started)
@@ -287,7 +287,7 @@ def list_spend_records(*states: BranchState) -> Iterator[tuple[str, Spend]]:
 
 
 def advance_parallel_stories(run: PrdRun) -> NoAction | None:
-    """Integrate a story or hand on a wave; None if this job does the next phase on the PRD's branch."""
+    """Integrate a story or hand off a wave. Returns None if this job runs the next phase on the PRD's branch."""
     before, started = run.steps, run.session.clock.monotonic()
     try:
         stop = integrate_or_hand_off(run)
@@ -334,7 +334,7 @@ def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on
 
 
 def find_project_stop(session: Session) -> NoAction | None:
-    """Return a pause or a missing PRD: then nothing is integrated either."""
+    """Return the reason if the project is paused or its PRD is missing. In that case, nothing is integrated either."""
     view = load_situation(session, session.store.load(get_current_head(session)))
     return view.prd_stop or check_human_stop(view)
 
@@ -348,7 +348,7 @@ def hand_off(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]
 
 
 def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None:
-    """Continue started stories on their own branches, even if no other job works in parallel any more."""
+    """Continue started stories on their own branches in this job, if there are no parallel jobs."""
     for each in stories:
         worked = work_on_story(each.session, each.story, max_steps=1)
         run.steps += worked.steps
@@ -358,7 +358,7 @@ def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None
 
 
 def start_due_sprint(session: Session) -> NoAction | None:
-    """Start the sprint on the PRD's branch: a story's branch holds steps of that story only."""
+    """Start the sprint on the PRD's branch, because story branches may contain only steps of their story."""
     before = get_current_head(session)
     try:
         with session.git.lock(f"branch-{session.prd.id}"):

@@ -1,4 +1,4 @@
-"""A check for each commit that passed a gate, with findings at their lines."""
+"""A check for each commit that passed a gate, with findings as annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANNOTATION_LEVELS: dict[str, Literal["warning", "failure"]] = {"error": "failure
 CONCLUSIONS: dict[Tone, Conclusion] = {"proven": "success", "quiet": "neutral"}
 GATED_NAMES = frozenset(phase.value for phase in GATED)
 
-ReadFile = Callable[[str], str | None]  # the text of a file at the commit
+ReadFile = Callable[[str], str | None]  # returns the text of a file at the commit
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CheckView:
 
     story: StoryView
     step: StepView
-    check: str  # the command that verifies it
+    check: str  # the command that verifies the branch
     placed: int
     unplaced: tuple[Finding, ...] = ()
     left_out: int = 0
@@ -55,7 +55,7 @@ def build_phase_check(
     *,
     refused: str = "",
 ) -> CheckRun:
-    """Build the check. `refused`: why the step is not proved; not every finding has a line."""
+    """Build the check of a step. `refused` is the reason why the step is not proved, if any."""
     failed = bool(refused) or any(annotation.level == "failure" for annotation in annotations)
     return CheckRun(
         key=f"{prd}/{story.id}/{step.n}",
@@ -69,7 +69,7 @@ def build_phase_check(
 
 
 def build_whole_check(pull_view: PullRequestView, sha: str, summary: str, *, refuted: bool = False) -> CheckRun:
-    """Build the check on the branch's head, which branch protection can require."""
+    """Build the check on the head of the branch, which branch protection can require."""
     done: dict[Tone, Conclusion] = {"proven": "success", "blocked": "action_required", "unproven": "failure"}
     unclaimed: Conclusion | None = "action_required" if pull_view.unproven else None
     proven = pull_view.figures[0]
@@ -90,7 +90,7 @@ def build_whole_check(pull_view: PullRequestView, sha: str, summary: str, *, ref
 def place_findings(
     findings: Iterable[Finding], read: ReadFile, patch: str
 ) -> tuple[tuple[Annotation, ...], tuple[Finding, ...]]:
-    """Split findings into those with a line and those without a file. A line is never 0."""
+    """Split findings into annotations, whose line is at least 1, and findings without a file."""
     placed: list[Annotation] = []
     unplaced: list[Finding] = []
     for finding in findings:
@@ -116,7 +116,7 @@ def build_annotation(finding: Finding, path: str, line: int) -> Annotation:
 
 
 def find_test_line(source: str, test: str) -> int:
-    """Return the line where the test is declared; 0 if it is not."""
+    """Return the line where the test is declared, or 0 if it is not found."""
     names = test.partition("[")[0].split("::")[1:]
     if not names:
         return 0
@@ -138,7 +138,7 @@ HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def find_first_changed_line(patch: str, path: str) -> int:
-    """Return the first line of the file that the commit changed; 0 if there is none."""
+    """Return the first line of the file that the commit changed, or 0 if there is none."""
     here, line = False, 0
     for text in patch.split("\n"):
         if text.startswith("diff --git "):

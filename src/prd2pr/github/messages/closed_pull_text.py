@@ -41,13 +41,13 @@ class ClosedView:
     branch: str
     merged: bool
     branch_there: bool
-    path: str = ""  # of the PRD, if it is a file
-    stories: int = 0  # 0: unknown
+    path: str = ""  # path of the PRD, if it is a file
+    stories: int = 0  # 0 if unknown
     settled: int = 0
 
     @property
     def next_step(self) -> str:
-        """What a person can do; commands change nothing here any more."""
+        """What a person can do. Commands have no effect on a closed pull request."""
         branch, path = (name.replace("`", "'") for name in (self.branch, self.path))
         if not self.merged:
             restored = "" if self.branch_there else "restore the branch, "
@@ -61,7 +61,7 @@ class ClosedView:
 
 @dataclass(frozen=True)
 class HaltedView:
-    """An open pull request whose branch needs a person's attention first."""
+    """An open pull request whose branch first needs a person's attention."""
 
     title: str
     reason: str
@@ -69,7 +69,7 @@ class HaltedView:
 
 
 def limit_to_queries(answer: CommandReply, way_on: str) -> CommandReply:
-    """Adapt a reply that was built from the branch: only queries are allowed on a closed pull request."""
+    """Adapt a reply for a closed pull request, where only queries are allowed."""
     if isinstance(answer, HelpReply):
         return replace(
             answer, rows=tuple(replace(row, now=row.now and row.usage in QUERY_TEXTS) for row in answer.rows)

@@ -1,6 +1,6 @@
-"""Markers in our comments and issues, with which a later run finds them.
+"""Markers by which later runs find our comments and issues.
 
-They are HTML comments and so invisible. Text of others cannot contain one, because it is rendered without HTML.
+They are HTML comments and therefore invisible. Untrusted text cannot contain one, because its HTML is escaped.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ DESCRIPTION_ENDS = "<!-- prd2pr:description: to here; what you write below it st
 MarkerKind = Literal[
     "answer",
     "checked",  # the last commit whose check is published
-    "head",  # the last published commit: a later run sees whether the branch lost something
+    "head",  # the last published commit, to detect whether the branch lost commits
     "order",  # the reply to a server command that was not executed
-    "plan",  # each plan is published once: its digest is part of the marker
-    "proved",  # head and base: without a request it is proved again only for another head or base
-    "shown",  # head and digest of the status text, published completely: a run without a request adds nothing
+    "plan",  # a published plan, with its digest, so that each plan is published once
+    "proved",  # head and base that were proved; a run without a request proves only others
+    "shown",  # head and digest of a completely published status, which a run without a request does not publish again
     "status",
     "story",
     "tracking",
-    "waiting",  # a new comment that asks a person to act, with the head or step
+    "waiting",  # a comment that asks a person to act, with the head or step
 ]
 
 
 def make_marker(kind: MarkerKind, *names: str) -> str:
     for name in names:
         if not re.fullmatch(r"[A-Za-z0-9._/-]+", name):
-            raise ValueError(f"no marker can be made of {name!r}")
+            raise ValueError(f"{name!r} cannot be part of a marker")
     return f"<!-- {PREFIX}{kind}:{':'.join(names)} -->"
 
 
@@ -47,7 +47,7 @@ def read_sha_marker(kind: Literal["checked", "head"], text: str) -> str:
 
 
 def read_prd_marker(text: str) -> str:
-    """Return the PRD of one of our issues; empty if it names none."""
+    """Return the PRD of one of our issues, or an empty string if there is no marker."""
     found = ISSUE_MARK.match(text)
     return found[1] if found else ""
 
@@ -57,5 +57,5 @@ def starts_with_marker(text: str) -> bool:
 
 
 def add_marker(text: str, marker: str) -> str:
-    """Put the marker first, so that it survives when a text is cut."""
+    """Put the marker at the start of the text, so that it is kept if the text is cut."""
     return f"{marker}\n{text}" if marker else text

@@ -1,4 +1,4 @@
-"""Replies to queries: one frozen type for each, by the same rules as in `replies.py`."""
+"""Replies to queries: one frozen type for each. The rules are the same as in `replies.py`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOT_PASSED = ("failed", "xpassed", "error")
 
 @dataclass(frozen=True)
 class HelpRow:
-    usage: str  # /backlog prioritize STORY NUMBER
+    usage: str  # for example `/backlog prioritize STORY NUMBER`
     help: str
     example: str = ""
-    needs: str = ""  # write
-    now: bool = True  # allowed in the current state
+    needs: str = ""  # for example `write`
+    now: bool = True  # whether the command is allowed in the current state
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class HelpReply:
 
 @dataclass(frozen=True)
 class StateReply:
-    """`/state`"""
+    """Reply to `/state`."""
 
     template: ClassVar[str] = "state"
     status: Status
@@ -44,21 +44,21 @@ class StateReply:
 
 @dataclass(frozen=True)
 class StoryStatusReply:
-    """`/tdd status`: one story with the refused attempts of its present phase."""
+    """Reply to `/tdd status`: one story with the refused attempts at its current phase."""
 
     template: ClassVar[str] = "story_status"
     row: StoryCard
-    state: str  # of its cycle: CODE_GREEN
-    attempts: int = 0  # used up in the present phase
+    state: str  # state of its cycle, for example `CODE_GREEN`
+    attempts: int = 0  # number of attempts used at the current phase
     of: int = 0
     refused: tuple[Finding, ...] = ()
     next: NextStep = NO_NEXT_STEP
-    circuits: tuple[str, ...] = ()  # sentences about the breakers that are not closed
+    circuits: tuple[str, ...] = ()  # sentences about breakers that are not closed
 
 
 @dataclass(frozen=True)
 class OverviewReply:
-    """`/tdd overview`: every story. `in_all` may exceed the number of rows."""
+    """Reply to `/tdd overview`: all stories. `in_all` may exceed the number of rows."""
 
     template: ClassVar[str] = "overview"
     rows: tuple[StoryCard, ...]
@@ -76,7 +76,7 @@ class LogLine:
 
 @dataclass(frozen=True)
 class LogsReply:
-    """The newest last; `in_all` also counts those that are not shown."""
+    """Log lines, newest last. `in_all` also counts the lines that are not shown."""
 
     template: ClassVar[str] = "logs"
     lines: tuple[LogLine, ...]
@@ -89,16 +89,16 @@ class MetricsReply:
     template: ClassVar[str] = "metrics"
     figures: tuple[Figure, ...]
     costs: tuple[CostRow, ...]
-    attempts: int  # made
-    refused: int  # of these
+    attempts: int
+    refused: int  # number of refused attempts
 
 
 @dataclass(frozen=True)
 class BudgetRow:
-    scope: str  # this run, this story, this PRD
+    scope: str  # `this run`, `this story` or `this PRD`
     unit: Unit
-    used: float | None  # None: unknown, because a price is missing
-    limit: float | None  # None: no limit
+    used: float | None  # None if unknown, because a price is missing
+    limit: float | None  # None for no limit
 
     @property
     def used_up(self) -> bool:
@@ -126,7 +126,7 @@ class BudgetReply:
 
 @dataclass(frozen=True)
 class UnprovedRow:
-    """A commit that is not proved: its claim and the findings. Without a step it is a person's."""
+    """A commit that is not proved, with its claim and findings. A commit by a person has no step."""
 
     sha: str
     subject: str
@@ -138,7 +138,7 @@ class UnprovedRow:
 class VerifyReply:
     template: ClassVar[str] = "verify"
     steps: int
-    proved: int  # of the steps
+    proved: int  # number of proved steps
     commits: int
     not_proved: tuple[UnprovedRow, ...] = ()
     head: str = ""
@@ -153,13 +153,13 @@ class ReportRow:
     subject: str
     step: str
     phase: str
-    outcome: str  # proved, UNPROVEN, REFUTED, or proved as part of another step
+    outcome: str  # `proved`, `UNPROVEN`, `REFUTED`, or proved as part of another step
     errors: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """`prd2pr verify` as a document: the whole branch, commit by commit."""
+    """The result of `prd2pr verify` as a document that lists every commit of the branch."""
 
     template: ClassVar[str] = "verify_report"
     total: str
@@ -167,7 +167,7 @@ class VerifyReport:
     head: str
     rows: tuple[ReportRow, ...]
     runs: str = ""  # number of test runs
-    warnings: tuple[tuple[str, str, int], ...] = ()  # code, text, number of commits
+    warnings: tuple[tuple[str, str, int], ...] = ()  # code, text and number of commits
     statements: StatementCheck | None = None
 
 
@@ -182,13 +182,16 @@ class TestRunReply:
     errors: int = 0
     skipped: int = 0
     seconds: float = 0
-    problems: tuple[str, ...] = ()  # why the run is not honest
+    problems: tuple[str, ...] = ()  # reasons why the run cannot be trusted
     not_passed: tuple[TestResult, ...] = ()
     uncollected: tuple[Failure, ...] = ()  # modules that could not be collected and have no known tests
 
     @classmethod
     def of(cls, sha: str, report: RunReport, shown: int) -> TestRunReply:
-        """Count each test once. Tests of a module that could not be collected are among the results already."""
+        """Build the reply.
+
+        Tests of a module that could not be collected are among the results and counted only once.
+        """
         outcomes = [result.outcome for result in report.results]
         listed = {result.failure for result in report.results}
         return cls(
@@ -207,7 +210,7 @@ class TestRunReply:
 
 @dataclass(frozen=True)
 class ExplainReply:
-    """`/tdd explain CODE`; an empty `title` means that there is no such code."""
+    """Reply to `/tdd explain CODE`. An empty `title` means that there is no such code."""
 
     template: ClassVar[str] = "explain"
     code: str
@@ -227,7 +230,7 @@ class SprintReply:
     rows: tuple[StoryCard, ...]
     state: str
     next: NextStep = NO_NEXT_STEP
-    burned: tuple[BurndownPoint, ...] = ()  # stories left, over time
+    burned: tuple[BurndownPoint, ...] = ()  # number of open stories over time
 
     @property
     def burn_down(self) -> str:
@@ -244,7 +247,7 @@ class BacklogReply:
     rows: tuple[Story, ...]
     questions: tuple[str, ...] = ()
     next: NextStep = NO_NEXT_STEP
-    approved: frozenset[str] | None = None  # None: nothing has to be approved
+    approved: frozenset[str] | None = None  # None if no approval is needed
 
 
 QueryReply = (

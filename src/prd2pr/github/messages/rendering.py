@@ -1,7 +1,7 @@
 """Render the data of `github/messages` to Markdown with the templates in `templates/github/`.
 
-Every value goes through `neutral`, `prose`, `code` or `block`, so text of others is shown and does nothing. No text
-exceeds GitHub's limit.
+Templates pass every value through `neutral`, `prose`, `code` or `block`, so that untrusted text is displayed but has no
+effect. No text exceeds GitHub's limit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from prd2pr.views.untrusted_text import (
 )
 
 BLANK_LINES = re.compile(r"\n{3,}")
-# Limits for one value; a template may set lower ones.
+# Maximum lengths of one value. A template may set lower ones.
 MAX_CODE_LENGTH, MAX_SENTENCE_LENGTH, MAX_BLOCK_LENGTH = 300, 1000, 8000
 REPORT_LIMIT = 900_000
 CUT_NOTE = "\n\nThe rest was cut for length; the branch contains all of it under `.orch-state/`.\n"
@@ -92,7 +92,7 @@ FILTERS: Filters = {
 
 
 def render_reply(answer: CommandReply, *, marker: str = "", commit_url: str = "") -> str:
-    """Render a reply. `marker` comes first, so that the comment is found again; `commit_url` precedes a SHA."""
+    """Render a reply. Later runs find the comment by `marker`; `commit_url` is the URL prefix of a commit."""
     if isinstance(answer, PlanReply):
         return add_marker(render_plan(answer, commit_url), marker)
     return add_marker(cut_to_limit(render_message(answer.template, it=answer, commit_url=commit_url)), marker)
@@ -102,7 +102,7 @@ def render_reply(answer: CommandReply, *, marker: str = "", commit_url: str = ""
 
 
 def render_status_text(view: StatusView, *, marks: Sequence[str]) -> str:
-    """Render the status comment. `marks`: the markers by which later runs find it and know what it shows."""
+    """Render the status comment. `marks` are the markers by which later runs find it and know what it shows."""
     return add_marker(cut_to_limit(render_message("status", it=view)), "\n".join(marks))
 
 
@@ -115,7 +115,7 @@ def render_halted_text(view: HaltedView, *, marks: Sequence[str]) -> str:
 
 
 def render_action_needed_text(view: StatusView, *, marker: str) -> str:
-    """Render a new comment, only if a person must act: an edited one notifies no one."""
+    """Render the comment that asks a person to act. It is a new comment, because editing one notifies no one."""
     return add_marker(cut_to_limit(render_message("action_needed", it=view)), marker)
 
 
@@ -124,7 +124,7 @@ def render_onboarding_text(files: Sequence[str], repository: str) -> str:
 
 
 def render_offer_text(files: Sequence[str], repository: str, *, secrets: Sequence[str], app_url: str) -> str:
-    """Render the offer. `app_url`: the page of the installation; empty if unknown."""
+    """Render the text of the setup pull request. `app_url` is the page of the installation, or empty if unknown."""
     return cut_to_limit(render_message("offer", files=files, repository=repository, secrets=secrets, app_url=app_url))
 
 
@@ -145,12 +145,12 @@ def render_story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker:
 
 
 def render_summary_text(view: StatusView, body: str) -> str:
-    """Render a job's summary: how it ended, then what the pull request says."""
+    """Render the job summary: the outcome, followed by the text of the pull request."""
     return f"{render_message('status', it=view)}\n---\n\n{body}"
 
 
 def report_text(report: VerifyReport, *, commit_url: str = "") -> str:
-    """Render for a file or a job's summary, which take more than a comment."""
+    """Render the report for a file or a job summary, whose limits are higher than that of a comment."""
     return cut_to_limit(render_message(report.template, it=report, commit_url=commit_url), REPORT_LIMIT)
 
 
@@ -158,7 +158,7 @@ def report_text(report: VerifyReport, *, commit_url: str = "") -> str:
 
 
 def render_plan(shown: PlanReply, commit_url: str) -> str:
-    """Render the plan. A long one loses the criteria first, then the last stories, and says so."""
+    """Render the plan. If it is too long, the criteria are left out first, then the last stories, with a note."""
 
     def render(left_out: Sequence[str], rows: int) -> str:
         return render_message("plan", it=shown, rows=rows, details="details" not in left_out, commit_url=commit_url)
@@ -172,7 +172,7 @@ def render_message(template: str, **values: object) -> str:
 
 
 def cut_to_limit(text: str, limit: int = BODY_LIMIT) -> str:
-    """Cut at the end of a line and close open tags, so that the following text is not swallowed."""
+    """Cut the text at the end of a line and close open tags, so that they do not affect the text after it."""
     if len(text) <= limit:
         return text
     kept = text[: limit - len(CUT_NOTE) - 100]

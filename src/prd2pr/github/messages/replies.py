@@ -1,7 +1,7 @@
-"""Replies to commands: one frozen type for each, filled from state.
+"""Replies to commands: one frozen type for each, filled from the state.
 
-Nothing is escaped or cut here; both happen in `rendering.py`, so any field may contain text of others. `template` names
-the file under `templates/github/` with the sentences.
+Fields may contain untrusted text of any length; `rendering.py` escapes and cuts it. `template` names the file with the
+wording under `templates/github/`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from prd2pr.views.models import NO_NEXT_STEP, NextStep
 from prd2pr.views.plan import PlanDiff, PlanView
 from prd2pr.views.pull_request.next_step import build_remedy_step
 
-TEMPORARY_OUTCOMES = ("waiting", "paused", "blocked")  # after these the same command can be executed later
+TEMPORARY_OUTCOMES = ("waiting", "paused", "blocked")  # outcomes after which the same command may succeed later
 
 # --- not executed: `why` is shown in the job --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class IllegalReply:
-    """A state machine does not allow it now; also a command that does not exist (`unknown`)."""
+    """A state machine does not allow the command now, or the command does not exist (`unknown`)."""
 
     template: ClassVar[str] = "illegal"
     refusal: CommandRefusal
@@ -41,8 +41,8 @@ class IllegalReply:
 @dataclass(frozen=True)
 class UnknownCommandReply:
     template: ClassVar[str] = "unknown"
-    written: str  # as the person wrote it: /tdd nxt
-    did_you_mean: str = ""  # /tdd next
+    written: str  # as the person wrote it, for example `/tdd nxt`
+    did_you_mean: str = ""  # for example `/tdd next`
 
     @property
     def why(self) -> str:
@@ -51,14 +51,14 @@ class UnknownCommandReply:
 
 @dataclass(frozen=True)
 class WrongArguments:
-    """The command exists, but its arguments are wrong or too many."""
+    """The command exists, but its arguments are wrong, missing or too many."""
 
     template: ClassVar[str] = "wrong_arguments"
-    command: str  # /backlog prioritize
+    command: str  # for example `/backlog prioritize`
     problem: str
     usage: str
     example: str
-    helps: str = ""  # what to do if the usage was right
+    helps: str = ""  # remedy, if the usage does not explain it
 
     @property
     def why(self) -> str:
@@ -70,8 +70,8 @@ class PermissionDenied:
     template: ClassVar[str] = "not_allowed"
     command: str
     login: str
-    has: str  # read
-    needs: str  # write
+    has: str  # for example `read`
+    needs: str  # for example `write`
 
     @property
     def why(self) -> str:
@@ -91,13 +91,13 @@ class CommandTooOld:
 
 @dataclass(frozen=True)
 class NotNow:
-    """Legal, but not possible now: approval is missing, a pause, the budget, a branch that moved."""
+    """A legal command that is not possible now: no approval, a pause, the budget, or a branch that moved."""
 
     template: ClassVar[str] = "not_now"
     command: str
     reason: str
     next: NextStep = NO_NEXT_STEP
-    waits: bool = False  # it may become possible; otherwise it will never be executed as given
+    waits: bool = False  # whether it may become possible; otherwise, it will never be executed in this form
 
     @property
     def why(self) -> str:
@@ -105,7 +105,7 @@ class NotNow:
 
     @classmethod
     def of(cls, command: str, stop: NoAction) -> NotNow:
-        """The reason is given once and not repeated in the next step."""
+        """Build the reply from a stop. The next step does not repeat the reason."""
         return cls(command, stop.reason, build_remedy_step(stop), waits=stop.outcome in TEMPORARY_OUTCOMES)
 
 
@@ -114,7 +114,7 @@ class ProblemReply:
     """An error that a person can fix."""
 
     template: ClassVar[str] = "problem"
-    command: str  # or the part that failed: the plan, the pull request, this run
+    command: str  # the command, or the part that failed: the plan, the pull request, this run
     what: str
     where: str = ""
     remedy: str = ""
@@ -126,7 +126,7 @@ class ProblemReply:
 
     @property
     def digest(self) -> str:
-        """Identifies one problem among those of its kind."""
+        """Identifies this problem among others with the same code."""
         return hashlib.sha256(f"{self.where} {self.what}".encode()).hexdigest()[:12]
 
     @classmethod
@@ -139,14 +139,14 @@ class ProblemReply:
 
 @dataclass(frozen=True)
 class CommandDone:
-    """Something changed, in one commit. `command` is the name in the table (`sprint pause`)."""
+    """A command that changed something, in one commit. `command` is its name in the table, such as `sprint pause`."""
 
     template: ClassVar[str] = "command_done"
     command: str
     by: str
     stories: tuple[str, ...] = ()
-    text: str = ""  # what the person gave: the epic, the advice, the reason
-    before: str = ""  # the state of the machine that moved
+    text: str = ""  # text of the command: the epic, the advice or the reason
+    before: str = ""  # the old state of the machine that changed
     after: str = ""
     sha: str = ""
     next: NextStep = NO_NEXT_STEP
@@ -154,7 +154,7 @@ class CommandDone:
 
 @dataclass(frozen=True)
 class DraftReply:
-    """`/tdd design`, `/tdd test`, `/tdd code`, `/tdd refactor`: a draft that no gate has judged."""
+    """Reply to `/tdd design`, `/tdd test`, `/tdd code` or `/tdd refactor`: a draft that no gate has judged."""
 
     template: ClassVar[str] = "draft"
     story: str
@@ -165,45 +165,44 @@ class DraftReply:
 
 @dataclass(frozen=True)
 class GateReply:
-    """A gate judged work: a refused attempt of a role, or what a person pushed or drafted."""
+    """The verdict of a gate on an attempt of a role, or on commits or drafts by people."""
 
     template: ClassVar[str] = "gate"
     story: str
-    phase: str  # green
+    phase: str  # for example `green`
     accepted: bool
     findings: tuple[Finding, ...] = ()
-    people: tuple[str, ...] = ()  # whose work it is; empty: a role's
-    attempt: int = 0  # 0: not counted
+    people: tuple[str, ...] = ()  # authors of the work; empty for a role
+    attempt: int = 0  # 0 if not counted
     of: int = 0
     sha: str = ""  # the commit that passed the gate
-    outcome: str = ""  # 9 tests fail as planned
+    outcome: str = ""  # for example `9 tests fail as planned`
     next: NextStep = NO_NEXT_STEP
 
     @property
     def why(self) -> str:
-        """Why it was refused."""
         message = next((each.message for each in self.findings if each.severity == "error"), "see the answer")
         return f"{self.phase.upper()} of {self.story} refused it: {message}"
 
 
 @dataclass(frozen=True)
 class PlanReply:
-    """The plan, to be approved. With `diff`, the PRD and the plan changed."""
+    """A plan for approval. With `diff`, the PRD and the plan have changed."""
 
     template: ClassVar[str] = "plan"
     plan: PlanView
     diff: PlanDiff | None = None
-    next: NextStep = NO_NEXT_STEP  # if it is not the plan's approval
+    next: NextStep = NO_NEXT_STEP  # the next step, unless it is to approve the plan
 
 
 @dataclass(frozen=True)
 class RegisterReply:
-    """`/project register`: what the base branch lacked, and the pull request that adds it."""
+    """Reply to `/project register`: the files that the base branch lacked, and the pull request that adds them."""
 
     template: ClassVar[str] = "register"
     repository: str
     base: str
-    files: tuple[str, ...] = ()  # empty: nothing is missing
+    files: tuple[str, ...] = ()  # empty if nothing is missing
     pull: int = 0
 
 
@@ -214,10 +213,9 @@ CommandReply = NotExecuted | CommandDone | DraftReply | GateReply | PlanReply | 
 
 
 def is_refusal(answer: CommandReply) -> bool:
-    """Return whether the command was not executed."""
     return isinstance(answer, NotExecuted) or (isinstance(answer, GateReply) and not answer.accepted)
 
 
 def format_refusal_reason(answer: CommandReply) -> str:
-    """Return the reason in one line for the job; empty if the command was executed."""
+    """Return the reason in one line for the job, or an empty string if the command was executed."""
     return answer.why if isinstance(answer, NotExecuted | GateReply) and is_refusal(answer) else ""

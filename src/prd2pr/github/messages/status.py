@@ -1,4 +1,4 @@
-"""The state of a PRD for the status comment, and the label that goes with it."""
+"""The state of a PRD for the status comment, and its label."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StatusView:
     headline: Headline
     reason: str
     next: NextStep
-    refusals: tuple[RefusalView, ...] = ()  # the last ones without a later accepted attempt
+    refusals: tuple[RefusalView, ...] = ()  # the latest ones without a later accepted attempt
     questions: tuple[str, ...] = ()
     problem: ProblemReply | None = None
     notes: tuple[ProblemReply, ...] = ()  # parts that could not be published
@@ -87,7 +87,7 @@ def build_status_view(
 def format_headline_reason(
     pull_view: PullRequestView, status: Status, headline: Headline, stop: NoAction | None
 ) -> str:
-    """Return what the next step does not say."""
+    """Return the reason for the headline, as far as the next step does not mention it."""
     if headline == "blocked":
         blocked = next((row for row in pull_view.board if row.tone == "blocked"), None)
         reason = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
@@ -102,7 +102,7 @@ def choose_headline(
     problem: ProblemReply | None,
     refuted: BranchRefutation | None = None,
 ) -> Headline:
-    """Choose the headline. `stop`: why the run stopped; None: it is still working."""
+    """Choose the headline. `stop` is the reason why the run stopped, or None while it is working."""
     if problem or refuted:
         return "unproved" if not problem else "cancelled" if problem.code == Stopped.code else "stopped"
     if pull_view.tone in ("proven", "unproven"):
@@ -126,7 +126,7 @@ RUN_HEADLINES: dict[str, Headline] = {
 
 
 def choose_next_step(pull_view: PullRequestView, stop: NoAction | None, problem: ProblemReply | None) -> NextStep:
-    """Return the branch's next step, unless this run was stopped by something else."""
+    """Return the next step of the branch, unless something else stopped this run."""
     if problem:
         return NextStep(problem.remedy or "Check the run's log.")
     if pull_view.tone in ("proven", "unproven") or stop is None:
@@ -158,12 +158,12 @@ LABEL_STATES: dict[Headline, LabelState] = {
     "partly": "done",
     "blocked": "blocked",
 }
-# Colours that are distinguishable in dark mode and for colour-blind people.
+# These colours can be told apart in dark mode and by colour-blind people.
 LABEL_STYLES: dict[LabelState, tuple[str, str]] = {
     "active": ("1d76db", "prd2pr is working; no action is needed"),
     "waiting": ("fbca04", "prd2pr is waiting for a person"),
     "blocked": ("b60205", "prd2pr is blocked; a person has to decide"),
-    "done": ("0e8a16", "every story is settled; ready for review"),
+    "done": ("0e8a16", "every story is finished; ready for review"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The tracking issue: progress of each story and the last runs. Below it, an issue for each story."""
+"""The tracking issue with the progress of each story and the last runs, and its sub-issues, one for each story."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MAX_TITLE_LENGTH = 200
 TRACKING_PREFIX = "prd2pr: "
 MAX_RUNS = 10
 MAX_STORIES = 200
-MAX_SUB_ISSUES = 100  # that GitHub allows below one issue
-MAX_NEW_ISSUES = 20  # below GitHub's limit per minute
+MAX_SUB_ISSUES = 100  # GitHub's limit for one issue
+MAX_NEW_ISSUES = 20  # per run; below GitHub's limit per minute
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class TrackingView:
     pr: PullRequestView
     pull: int | None
     next: NextStep
-    issues: Mapping[str, int]  # of stories
-    runs: tuple[RunRecord, ...]  # the newest first
+    issues: Mapping[str, int]  # numbers of the story issues
+    runs: tuple[RunRecord, ...]  # newest first
     runs_in_all: int
 
     @property
@@ -53,7 +53,7 @@ def build_tracking_view(
 
 
 def map_story_issues(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> dict[str, Issue]:
-    """Return our story issues of this PRD by their markers. The first one counts; others may copy a marker."""
+    """Map stories to their issues by marker. Only the first issue of ours counts, because anyone can copy a marker."""
     found: dict[str, Issue] = {}
     for issue in issues:
         mark = STORY_MARK.match(issue.body)
@@ -63,9 +63,9 @@ def map_story_issues(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> 
 
 
 def list_stories_without_issue(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
-    """Return the stories that get an issue now: active ones first, done ones last, up to the limit.
+    """List the stories that get an issue now, up to the limit: active stories first, finished ones last.
 
-    What one run planned and built gets closed issues, as a record.
+    Stories that were planned and built in one run get closed issues, as a record.
     """
     missing = [s for s in stories if s.id not in there and s.status != "skipped"]
     missing.sort(key=lambda story: (story.status == "done", story.status != "in_progress"))
@@ -73,9 +73,9 @@ def list_stories_without_issue(stories: Sequence[Story], there: Mapping[str, Iss
 
 
 def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[str]) -> bool:
-    """Return whether the issue belongs to an earlier story of this id. An issue that a person renamed is left alone.
+    """Whether the issue belongs to an earlier story with this id. An issue that a person renamed is left alone.
 
-    `earlier`: the titles that stories of this id had on the branch.
+    `earlier` contains the titles of all stories that had this id on the branch.
     """
     if issue.title == format_story_title(story) or is_same_text(issue.body, text):
         return False
@@ -85,7 +85,7 @@ def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[st
 def list_settled_story_ids(
     pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]
 ) -> frozenset[str]:
-    """Return the stories whose issue can be closed: settled, or no longer in the plan."""
+    """Return the stories whose issue can be closed: finished ones, and those that are no longer in the plan."""
     settled = {row.id for row in pull_view.board if row.column is Column.COMPLETE}
     return frozenset(settled | (set(there) - {story.id for story in stories}))
 
@@ -98,7 +98,7 @@ def format_pull_title(pull_view: PullRequestView) -> str:
 
 
 def list_prd_titles(prds: Iterable[Prd]) -> frozenset[str]:
-    """Return the titles that we may have given a pull request or tracking issue; any other was chosen by a person."""
+    """Return the titles that a pull request or tracking issue may have got from us. People chose all others."""
     names = {clip(clean_line(prd.title), MAX_TITLE) or prd.id for prd in prds}
     return frozenset(clip_title(text) for name in names for text in (name, f"{TRACKING_PREFIX}{name}"))
 

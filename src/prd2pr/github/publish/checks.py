@@ -27,12 +27,12 @@ from prd2pr.workflow.merges import list_branch_commits
 if TYPE_CHECKING:
     from prd2pr.github.publish.context import Publication
 
-MAX_CHECKS = 30  # the next run publishes more: GitHub accepts 80 new items per minute
+MAX_CHECKS = 30  # per run, because GitHub accepts 80 new items per minute; the next run continues
 PATCH_BYTES = 400_000
 
 
 def publish_checks(publication: Publication, checked: str) -> str:
-    """Return the last commit whose check is published now. `checked`: the one that was last before."""
+    """Publish checks for the commits after `checked`, and return the last commit with a check."""
     behind = list_commits_after(publication, checked)
     waiting = [(story, step) for story, step in list_steps_to_check(publication.pull_view) if step.commit in behind]
     waiting.sort(key=lambda pair: behind[pair[1].commit])
@@ -53,9 +53,9 @@ def publish_checks(publication: Publication, checked: str) -> str:
 
 
 def list_commits_after(publication: Publication, checked: str) -> dict[str, int]:
-    """Return the branch's commits after `checked` in order; all if that one is gone.
+    """Return the position of each commit of the branch after `checked`, or of all commits if that one no longer exists.
 
-    The order is that in which they reached the branch: a story's own branch may contain older ones.
+    They are in the order in which they reached the branch, because a story's own branch may contain older commits.
     """
     git, head = publication.git, publication.head
     order = {
@@ -91,7 +91,7 @@ def publish_phase_check(publication: Publication, story: StoryView, step: StepVi
 
 
 def list_step_findings(publication: Publication, sha: str) -> tuple[Finding, ...]:
-    """Return what is known about a step without running a test. Its recorded verdict is a claim: judge its evidence."""
+    """Judge a step by its evidence, without running tests. Its recorded verdict is only a claim."""
     commit = publication.git.commit_info(sha)
     step = read_commit_step(commit)
     if step is None:

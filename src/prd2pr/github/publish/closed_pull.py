@@ -1,4 +1,4 @@
-"""A closed or merged pull request: status comment, labels and tracking issue say so, once."""
+"""Publish once that a pull request was closed or merged, in its status comment, labels and tracking issue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from prd2pr.state.store import BranchState, StateStore
 
 
 def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> bool:
-    """Return whether it was news. The comment is written last: after it, people's changes stay."""
+    """Publish that the pull request was closed, and return whether this was news.
+
+    The comment is updated last. From then on, changes by people are left alone.
+    """
     try:
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
         if found is None:
@@ -35,9 +38,9 @@ def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: s
 
 
 def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: PrdOutcome) -> bool:
-    """Publish that the branch of an open pull request was deleted, force-pushed or edited; return whether it was news.
+    """Publish that the branch of an open pull request was deleted, force-pushed or edited. Return whether it was news.
 
-    The markers stay, so the last pushed step is still known.
+    The markers are kept, so that the last pushed step stays known.
     """
     try:
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
@@ -56,7 +59,7 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
 
 
 def list_kept_markers(subject: Subject, found: Comment) -> list[str]:
-    """Return the markers with which the work continues if the pull request is reopened."""
+    """Return the markers that are needed to continue if the pull request is reopened."""
     head, checked = read_sha_marker("head", found.body), read_sha_marker("checked", found.body)
     marks = [make_marker("head", head) if head else "", make_marker("checked", checked) if checked else ""]
     return [make_marker("status", subject.id), *filter(None, marks)]
@@ -67,7 +70,7 @@ def suggest_step_after_close(context: GitHubContext, subject: Subject, pull: Pul
 
 
 def build_closed_view(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> ClosedView:
-    """Read the branch, or what was merged if it was deleted after the merge."""
+    """Build the view from the branch, or from the merged state if the branch was deleted after the merge."""
     store = StateStore(context.git, subject.id)
     at = head or (context.base_commit if pull.merged else None)
     state = store.load(at) if at else None
@@ -86,7 +89,7 @@ def build_closed_view(context: GitHubContext, subject: Subject, pull: Pull, head
 
 
 def find_prd_path(context: GitHubContext, subject: Subject, known: BranchState | None) -> str:
-    """Return the PRD's file. A reverted merge removes the state but leaves the file."""
+    """Return the path of the PRD's file, which remains even if a reverted merge removed the state."""
     if subject.issue is not None:
         return ""
     if known is not None and known.prd is not None:
@@ -96,14 +99,17 @@ def find_prd_path(context: GitHubContext, subject: Subject, known: BranchState |
 
 
 def set_closed_labels(context: GitHubContext, pull: Pull) -> None:
-    """Remove the state labels. A merged pull request keeps the label for done."""
+    """Remove the state labels, except the one for done on a merged pull request."""
     labels = context.config.labels
     done = (get_state_label(labels, "done"),) if pull.merged and labels.done in pull.labels else ()
     context.hub.set_labels(pull.number, done, list_state_label_names(labels))
 
 
 def close_tracking_issue(context: GitHubContext, subject: Subject, pull: Pull) -> None:
-    """GitHub itself closes an issue that was the PRD: the description says so."""
+    """Close the tracking issue after a merge.
+
+    If an issue is the PRD itself, GitHub closes it through the description.
+    """
     if not pull.merged or subject.issue is not None or context.config.tracker.kind == "none":
         return
     tracking = context.hub.find_issue(make_marker("tracking", subject.id))

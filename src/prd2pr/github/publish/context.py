@@ -1,4 +1,4 @@
-"""The context of publishing one PRD."""
+"""The context for publishing one PRD."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass
 class Publication:
-    """One pass: the branch is read once, and GitHub is called as little as possible."""
+    """One pass of publishing. The branch is read once, and GitHub is called as little as possible."""
 
     hub: GitHubHub
     request: PublishRequest
@@ -41,8 +41,8 @@ class Publication:
     pull_view: PullRequestView
     refuted: BranchRefutation | None = None
     notes: list[ProblemReply] = field(default_factory=list)
-    is_complete: bool = False  # checks and issues were published too
-    has_more: bool = False  # checks or issues beyond one run's limit: the next run continues
+    is_complete: bool = False  # whether checks and issues were published too
+    has_more: bool = False  # checks or issues exceed the limit of one run; the next run continues
 
     @property
     def config(self) -> Config:
@@ -58,7 +58,7 @@ class Publication:
 
     @property
     def just_planned(self) -> bool:
-        """The plan is the last step: people see it and its issues before anything is built."""
+        """Whether the plan is the last step. It is published with its issues before anything is built."""
         step = read_commit_step(self.git.commit_info(self.head))
         return step is not None and step.phase is Phase.PLAN
 
@@ -89,7 +89,7 @@ class Publication:
         )
 
     def attempt(self, part: str, act: Callable[[], T]) -> T | None:
-        """Publish one part; a failure is recorded with its remedy and does not stop the others."""
+        """Publish one part. A failure is recorded with its remedy and does not stop the other parts."""
         try:
             return act()
         except Stopped:
@@ -101,20 +101,20 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublishRequest:
-    """What is published besides the content of the branch. The branch is already pushed."""
+    """The input for publishing, apart from the content of the branch, which is already pushed."""
 
     session: Session
-    stop: NoAction | None = None  # why the run stopped; None: it is still working
+    stop: NoAction | None = None  # why the run stopped, or None while it is working
     problem: Prd2prError | None = None
-    commit_url: str = ""  # https://github.com/octo/calc/commit/
+    commit_url: str = ""  # for example `https://github.com/octo/calc/commit/`
     run_url: str = ""
     find_refuted: Callable[[str], BranchRefutation | None] = lambda _: (
         None
-    )  # called for a head whose stories are all settled
+    )  # called for a head whose stories are all finished
     passing_merges: Callable[[str], frozenset[str]] = lambda _: (
         frozenset()
-    )  # merges of the base after which the tests pass
-    problem_reported: bool = False  # the problem has its own comment
+    )  # returns the merges of the base after which the tests pass
+    problem_reported: bool = False  # whether the problem has its own comment
     unrequested: bool = False  # nothing was requested of this run, and it did nothing
 
 

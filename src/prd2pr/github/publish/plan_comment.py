@@ -1,4 +1,4 @@
-"""The plan as a comment for those who may approve it: once per plan, with a diff if the PRD changed."""
+"""Post the plan as a comment for those who may approve it, once per plan, with a diff if the PRD changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def request_approval(publication: Publication, number: int) -> bool:
-    """Post a separate comment because someone must act. False if approval is not the next step."""
+    """Post the plan in a separate comment for approval. Return False if approval is not the next step."""
     session, backlog = publication.request.session, publication.state.backlog
     following = publication.pull_view.next_action
     if not isinstance(following, NoAction) or not following.next.startswith("/approve"):
@@ -48,16 +48,16 @@ def request_approval(publication: Publication, number: int) -> bool:
 
 
 def publish_plan(publication: Publication, number: int) -> bool:
-    """Post the plan and its estimated cost also if no approval is needed."""
+    """Post the plan and its estimated cost without asking for approval. Return whether it was posted."""
     backlog = publication.state.backlog
-    if backlog.dropping:  # a person is asked about it
+    if backlog.dropping:  # a person is asked about the removal instead
         return False
     post_plan(publication, number, backlog.stories, "", None)
     return True
 
 
 def ask_about_removed(publication: Publication, number: int) -> None:
-    """Ask at once about what was removed from the PRD but is planned or built."""
+    """Ask immediately about requirements that were removed from the PRD but are planned or built."""
     diff = find_last_plan_diff(publication)
     if diff is None or not diff.asked:
         return
@@ -87,7 +87,7 @@ def post_plan(
     text = render_reply(plan, marker=marker, commit_url=publication.request.commit_url)
     there = publication.hub.comment(number, text, marker=marker)
     if command and format_next_step(there.body) != format_next_step(text):
-        publication.hub.edit_comment(there.id, text)  # the same plan again: ask for what is accepted now
+        publication.hub.edit_comment(there.id, text)  # same plan, but the accepted command has changed
 
 
 def build_current_plan_view(publication: Publication, command: str, approved: frozenset[str] | None) -> PlanView:
@@ -101,7 +101,7 @@ def build_current_plan_view(publication: Publication, command: str, approved: fr
     return build_plan_view(
         publication.prd,
         backlog,
-        # Nothing is left to estimate once it is built.
+        # No estimate once everything is built.
         estimate=guess if has_open_stories and (command or publication.just_planned) else None,
         limits=SpendLimits.of(session.constraints.limits),
         head=publication.head,
@@ -116,7 +116,7 @@ def format_next_step(text: str) -> str:
 
 
 def find_last_plan_diff(publication: Publication) -> PlanDiff | None:
-    """Return how the last plan on the branch differs from the one before; None for the first."""
+    """Return the difference between the last two plans on the branch, or None if there is only one."""
     git, store = publication.git, publication.request.session.store
     made = []
     for commit in git.log(f"{find_branch_start(git, publication.head).commit}..{publication.head}"):

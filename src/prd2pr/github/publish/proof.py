@@ -1,4 +1,4 @@
-"""Verify the whole branch before it is called done: someone with push access could have made its steps elsewhere."""
+"""Verify the whole branch before it is called done, because anyone with push access could have forged its steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REVIEW_STEP = NextStep(
 
 
 def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
-    """Return what is refuted; None if every step is what it claims. This run judged its own steps itself."""
+    """Return the refuted steps, or None if all claims are true. Steps of this run need no second verification."""
     base = find_branch_start(session.git, head).commit
     steps = [commit.sha for commit in session.git.log_all(f"{base}..{head}") if read_commit_step(commit) is not None]
     if session.log.branch_writes.commits.issuperset(steps):
@@ -36,7 +36,7 @@ def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
     checked = Verifier(session.git, gathering, session.constraints.gate_policy, lambda _: None, keeping=days).verify(
         base, head
     )
-    # A commit without a claim is reported separately: only a claim can be false.
+    # Commits without a claim are reported separately, because only a claim can be false.
     if all(each.proved or each.unproven for each in checked):
         return None
     bad = tuple(
@@ -50,7 +50,7 @@ def list_error_codes(checked: CommitCheck) -> tuple[str, ...]:
 
 
 def mark_refuted(pull_view: PullRequestView, found: BranchRefutation) -> PullRequestView:
-    """Return the view without calling anything proved that is not."""
+    """Return the view with all refuted commits marked as not proved."""
     wrong = {each.sha: each for each in found.commits}
     rows = tuple(mark_not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in pull_view.commits)
     what = (

@@ -1,9 +1,9 @@
-"""Publish what people see on GitHub, derived from the branch; publishing twice changes nothing.
+"""Publish the state of the branch on GitHub. Publishing twice changes nothing.
 
-The pull request comes first, because everything hangs on it; then checks, tracking issue and labels; then the status
-comment, which names the parts that failed; last the request to a person. A part that fails does not stop the others.
-Between phases the tracking issue and the branch's check wait for the end of the run: a job's token has 1,000 calls per
-hour.
+The pull request comes first, because everything else refers to it, followed by checks, tracking issue and labels. Next
+is the status comment, which names the parts that failed, and last the request to a person. A part that fails does not
+stop the others. The tracking issue and the check of the branch are published only at the end of the run, because a
+job's token has 1,000 calls per hour.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from prd2pr.workflow.session import Session
 
 T = TypeVar("T")
 RUN_LINK = re.compile(r"/actions/runs/\d+")
-# Used only for a branch whose claims were verified.
+# Headlines of a branch whose claims were verified.
 HEADLINES_WITH_PROOF: tuple[Headline, ...] = ("done", "unjudged", "partly")
-MAX_SUMMARY_BYTES = 1_000_000  # GitHub takes 1 MiB
+MAX_SUMMARY_BYTES = 1_000_000  # GitHub's limit is 1 MiB
 
 
-# Descriptions from before there were markers are entirely ours and known by their last line.
+# Descriptions without markers, from earlier versions, are entirely ours and recognized by their last line.
 LAST_LINE = "Check it yourself: `prd2pr verify "
 
 
 def split_description(there: str) -> tuple[str, str]:
-    """Return what is before and after our part. A text without our part is a person's and comes before."""
+    """Return the text before and after our part. Without our part, all text is by people and comes before it."""
     text = there.replace("\r\n", "\n")
     before, begins, rest = text.partition(DESCRIPTION_BEGINS)
     _, ends, after = rest.rpartition(DESCRIPTION_ENDS)
@@ -63,19 +63,19 @@ def split_description(there: str) -> tuple[str, str]:
 
 
 def merge_description(there: str, ours: str) -> str:
-    """Insert our part between what people wrote."""
+    """Insert our part between the texts that people wrote."""
     before, after = split_description(there)
     marked = f"{DESCRIPTION_BEGINS}\n{ours.strip()}\n{DESCRIPTION_ENDS}"
     return "\n\n".join(part for part in (before, marked, after) if part)
 
 
 def count_foreign_characters(there: str) -> int:
-    """Return how many characters of the limit are taken."""
+    """Return the number of characters that are not available for our part."""
     return len(merge_description(there, ""))
 
 
 def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
-    """Publish all parts; return links and the parts that failed."""
+    """Publish all parts, and return the links and the parts that failed."""
     publication = open_publication(hub, request)
     pull = publication.attempt("the pull request", lambda: open_or_update_pull(publication))
     if pull is None or not pull.open:
@@ -103,17 +103,17 @@ def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
 
 
 def is_published_already(publication: Publication, pull: Pull, found: Comment) -> bool:
-    """Return whether the status comment shows that this commit was published completely.
+    """Whether the status comment shows that this commit was published completely.
 
-    A run without a request then skips checks and issues. Another head, text, base or a missing marker publishes
-    everything again.
+    In that case, a run without a request skips checks and issues. Another head, text or base, or a missing marker,
+    causes everything to be published again.
     """
     marks = (find_current_shown_marker(publication, pull), make_marker_if_settled(publication))
     return publication.request.unrequested and publication.problem is None and all(mark in found.body for mark in marks)
 
 
 def make_marker_if_settled(publication: Publication) -> str:
-    """Return the marker; empty if what is published is not proved as a whole."""
+    """Return the marker of a proved branch, or an empty string if the branch is not proved as a whole."""
     if publication.headline not in HEADLINES_WITH_PROOF:
         return ""
     return make_marker("proved", publication.head, publication.request.session.target.base_commit)
@@ -125,7 +125,7 @@ def find_current_shown_marker(publication: Publication, pull: Pull) -> str:
 
 
 def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issue | None) -> None:
-    """Update only the status comment, which would still say that the bot works: seconds are left."""
+    """Update only the status comment, which still says that the bot is working. There are only seconds left."""
     publication = open_publication(hub, request)
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
@@ -145,12 +145,12 @@ def open_publication(hub: GitHubHub, request: PublishRequest) -> Publication:
     if found is not None:
         made = mark_refuted(build_pull_view(session, state, refuted=found), found)
     elif made.tone in SETTLED_TONES and request.problem is not None:
-        made = replace(made, tone="blocked")  # verification itself may have failed: nothing is certified
+        made = replace(made, tone="blocked")  # verification itself may have failed, so nothing is certified
     elif made.tone in SETTLED_TONES:
         found = request.find_refuted(head)
         made = mark_refuted(build_pull_view(session, state, refuted=found), found) if found else made
     publication = Publication(hub, request, head, state, state.prd, made, found)
-    publication.pull_view = replace(made, next=publication.view(None).next)  # the same next step everywhere
+    publication.pull_view = replace(made, next=publication.view(None).next)  # the same next step in all parts
     return publication
 
 
@@ -176,7 +176,10 @@ def build_pull_view(
 
 
 def open_or_update_pull(publication: Publication) -> Pull | None:
-    """Open a draft, or update it. A closed one stays closed; a title that someone changed stays."""
+    """Open a draft pull request, or update the existing one.
+
+    A closed pull request stays closed, and a title that a person changed is kept.
+    """
     hub, pull_view = publication.hub, publication.pull_view
     there = hub.pull_for_branch(publication.request.session.target.branch, pull_view.base)
     done = is_ready_for_review(publication)
@@ -196,7 +199,10 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
 
 
 def build_description(publication: Publication, there: str) -> str:
-    """Insert our text between what people wrote. If they left too little room, theirs stays as it is."""
+    """Insert our part between the texts that people wrote.
+
+    If there is too little room, the description stays unchanged.
+    """
     room = BODY_LIMIT - count_foreign_characters(there)
     try:
         ours = render_body(
@@ -214,7 +220,10 @@ def is_merged_earlier_round(publication: Publication, merged: Pull) -> bool:
 
 
 def update_draft_state(publication: Publication, pull: Pull, *, done: bool) -> None:
-    """Mark ready when every story is settled, and draft again when new ones come; only on a change."""
+    """Mark the pull request as ready when all stories are finished, and as a draft when new ones are added.
+
+    Acts only when this changes, so that people can set the draft state themselves.
+    """
     was_done = publication.config.labels.done in pull.labels
     if done != was_done and pull.draft is done:
         publication.hub.set_draft(pull, draft=not done)
@@ -251,7 +260,7 @@ def publish_status(
         whole,
     ]
     if publication.request.session.host.refuted is not None:
-        marks = [marker]  # no accepted head: the next run checks the whole branch
+        marks = [marker]  # there is no accepted head, so the next run checks the whole branch
     text = render_status_text(publication.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return publication.hub.comment(pull.number, text, marker=marker)
@@ -261,12 +270,12 @@ def publish_status(
 
 
 def strip_run_link(text: str) -> str:
-    """Ignore the link to the run, so that a run without changes leaves the comment as it is."""
+    """Remove the link to the run for comparison, so that a run without changes does not edit the comment."""
     return RUN_LINK.sub("", text)
 
 
 def notify_person(publication: Publication, pull: Pull) -> None:
-    """Post a new comment once for each thing that a person must do: an edited comment notifies no one."""
+    """Post a new comment, once for each action that a person must take. Editing a comment would notify no one."""
     view = publication.view(pull)
     posted = False
     if publication.request.session.constraints.approval == "none" and (
@@ -286,7 +295,7 @@ def notify_person(publication: Publication, pull: Pull) -> None:
 
 
 def request_key(publication: Publication, view: StatusView) -> str:
-    """Return the key of the occasion: it is posted once, in however many runs."""
+    """Return a key for the required action, so that it is posted only once over several runs."""
     if view.headline == "blocked":
         blocked = [row for row in publication.pull_view.board if row.tone == "blocked"]
         tries = sum(each.story == blocked[0].id for each in publication.pull_view.refusals) if blocked else 0

@@ -1,4 +1,7 @@
-"""The tracking issue and an issue for each story below it. A PRD that is an issue tracks itself in one comment."""
+"""Publish the tracking issue and an issue for each story below it.
+
+If the PRD itself is an issue, a comment there tracks it.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def run_start(run: RunRecord) -> str:
 
 
 def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None, bool]:
-    """Return the issue above the stories, and whether its text is ours to write."""
+    """Return the parent issue of the stories, and whether its text is ours."""
     if publication.issue is not None:
         return publication.hub.issue(publication.issue), False
     marker = make_marker("tracking", publication.prd.id)
@@ -79,7 +82,7 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
 
 
 def is_tracking_reopened(publication: Publication) -> bool:
-    """Return whether this is a new round after a merge, which closed the issue."""
+    """Whether this is a new round after a merge, which closed the issue."""
     session = publication.request.session
     return is_follow_up_branch(session.store, publication.head, session.target.base_commit)
 
@@ -131,7 +134,7 @@ def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> 
     settled = list_settled_story_ids(publication.pull_view, publication.state.backlog.stories, issues)
     issues |= dict(rewrite_reused_issues(publication, issues, pull, settled))
     for story_id, issue in issues.items():
-        # Closed when settled. One that a person closed earlier stays closed: the board shows the real state.
+        # An issue that a person closed early stays closed; the board shows the real state.
         if issue.open and story_id in settled:
             publication.hub.edit_issue(issue.number, closed=True)
         elif not issue.open and story_id not in settled and was_closed_by_bot(publication, issue):
@@ -140,14 +143,14 @@ def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> 
 
 
 def was_closed_by_bot(publication: Publication, issue: Issue) -> bool:
-    """Return whether the bot closed it, so that the bot may reopen it."""
+    """Whether the bot closed the issue, so that it may reopen it."""
     return issue.closed_by is not None and issue.closed_by in publication.hub.ours()
 
 
 def rewrite_reused_issues(
     publication: Publication, issues: dict[str, Issue], pull: int, settled: frozenset[str]
 ) -> Iterator[tuple[str, Issue]]:
-    """Rewrite the issue of an id that another story has now."""
+    """Rewrite the issues of ids that now belong to a different story."""
     for story in publication.state.backlog.stories:
         issue, title = issues.get(story.id), format_story_title(story)
         if issue is None or issue.title == title:

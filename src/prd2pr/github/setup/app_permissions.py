@@ -1,6 +1,6 @@
-"""What prd2pr's App requests from GitHub, and why: the source of the manifest, `doctor` and the docs.
+"""The permissions and events that the App requests, and why: the source of the manifest, `doctor` and the docs.
 
-Nothing is requested that is not used. Each minted token holds only the part that one job needs.
+The App requests only what it uses. Each token is limited to the permissions that one job needs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Access = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class Permission:
-    name: str  # as the API calls it
-    title: str  # as GitHub's pages call it
+    name: str  # name in the API
+    title: str  # name on GitHub's pages
     access: Access
     why: str
 
@@ -43,10 +43,10 @@ EVENTS: tuple[Subscription, ...] = (
     Subscription("push", "a pushed PRD, a moved branch"),
 )
 
-# The permissions of one job's token.
+# Permissions of the token for one job.
 READ_ACCESS: Mapping[str, Access] = {"contents": "read", "metadata": "read"}
 DISPATCH_ACCESS: Mapping[str, Access] = {"actions": "write", "metadata": "read"}
-# To read the result of a server command: the run, the branch, the reply below the pull request.
+# For reading the result of a server command: the run, the branch, and the reply below the pull request.
 RESULT_ACCESS: Mapping[str, Access] = {
     "actions": "read",
     "contents": "read",
@@ -60,7 +60,7 @@ SETUP_ACCESS: Mapping[str, Access] = {
     "pull_requests": "write",
     "workflows": "write",
 }
-# The local pool does the work of a workflow job; like it, it never writes workflow files.
+# The local pool does the work of a workflow job and never writes workflow files either.
 WORK_ACCESS: Mapping[str, Access] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
 
 
@@ -73,7 +73,7 @@ def get_requested_events() -> list[str]:
 
 
 def list_missing_permissions(granted: Mapping[str, str]) -> tuple[Permission, ...]:
-    """Return what an App or its installation was not granted. `write` includes `read`."""
+    """Return the permissions that an App or its installation was not granted. `write` includes `read`."""
     return tuple(each for each in PERMISSIONS if granted.get(each.name) not in (each.access, "write", "admin"))
 
 

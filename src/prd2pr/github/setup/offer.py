@@ -1,4 +1,4 @@
-"""A newly installed App offers one setup pull request, once, and not again if it was declined."""
+"""Open one setup pull request for a newly installed App, and never again if it was declined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.github.messages.rendering import render_offer_text
 from prd2pr.github.setup.onboarding import SETUP_TITLE, render_starting_files
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_key_names, render_workflow
 
-# Not the branch of `/project register`: a pull request that was closed there does not decline this one.
+# Differs from the branch of `/project register`: closing that pull request does not decline this one.
 OFFER_BRANCH = "prd2pr-onboarding"
 
 OfferOutcome = Literal["opened", "open already", "set up already", "declined", "archived", "empty", "branch taken"]
@@ -31,7 +31,7 @@ WorkflowText = Callable[[Config, str], str]
 
 
 def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowText = render_workflow) -> SetupOffer:
-    """Offer the setup; doing it twice opens nothing twice. `app_url`: the page of the App."""
+    """Open the setup pull request, unless it already exists. `app_url` is the page of the App."""
     about = target.repository()
     repository, base = str(about["full_name"]), str(about["default_branch"])
     if about.get("archived"):
@@ -43,13 +43,13 @@ def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowTex
         return SetupOffer(repository, "set up already")
     there = target.hub.pull_for_branch(OFFER_BRANCH, base)
     if there is not None:
-        # Merged, and the workflow deleted since: that was a decision too.
+        # A merged pull request whose workflow was deleted since also counts as declined.
         return SetupOffer(repository, "open already" if there.open else "declined", there.number)
     files = list_missing_files(target, head, base, workflow)
     made = target.branch_head(OFFER_BRANCH)
     if made is None and not target.create_branch(OFFER_BRANCH, head, files, f"{SETUP_TITLE}\n"):
         made = target.branch_head(OFFER_BRANCH)
-    # Left by a run that was cut off, or another branch of this name.
+    # The branch was left by an interrupted run, or another branch has this name.
     if made is not None and target.read_text(WORKFLOW_PATH, made) is None:
         return SetupOffer(repository, "branch taken")
     config = load_config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
@@ -59,14 +59,14 @@ def offer_setup(target: SetupBranch, *, app_url: str = "", workflow: WorkflowTex
 
 
 def list_missing_files(target: SetupBranch, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
-    """Return the missing files. The workflow is generated for the settings that will be in force."""
+    """Return the missing files. The workflow is generated for the configuration after the merge."""
     files = {name: text for name, text in render_starting_files().items() if target.read_text(name, head) is None}
     config = load_config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
     return {**files, WORKFLOW_PATH: workflow(config, base)}
 
 
 def load_config_or_default(text: str | None) -> Config:
-    """Invalid settings are reported by the first run; the setup does not wait for them."""
+    """Load the configuration, or return the default if it is invalid. The first run reports the error."""
     try:
         return load_config(text)
     except ConfigInvalid:

@@ -1,6 +1,6 @@
-"""`/project register`: a pull request with what a repository lacks.
+"""`/project register`: open a pull request that adds the missing files to a repository.
 
-Workflow files are not included: the job's token may not write them, so a person runs `prd2pr init`.
+Workflow files are not included, because the job's token may not write them. A person runs `prd2pr init` for that.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
 REGISTER = "project register"
-SETUP_BRANCH = "prd2pr-setup"  # without the slash of PRD branches, so that no PRD id can clash with it
+SETUP_BRANCH = "prd2pr-setup"  # without the slash of PRD branches, so that it cannot clash with a PRD id
 SETUP_TITLE = "Set up prd2pr"
 TEMPLATE_PATH = "prds/_template.md"
 
 
 def render_starting_files() -> dict[str, str]:
-    """Return the files by path; the workflow is generated from the first of them."""
+    """Return the contents of the files by path. The workflow is generated from the first one."""
     return {
         CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}),
         TEMPLATE_PATH: render_template("init/prd_template.md.j2", {}),
@@ -31,14 +31,14 @@ def render_starting_files() -> dict[str, str]:
 
 
 def execute_on_github(context: GitHubContext, session: Session, request: CommandRequest) -> CommandResult:
-    """Execute a command. Only `/project register` is about the repository and not the PRD's branch."""
+    """Execute a command, including `/project register`, which concerns the repository and not the PRD's branch."""
     if request.command.name == REGISTER:
         return CommandResult(get_current_head(session), open_setup_pull(context, session))
     return execute(session, request)
 
 
 def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
-    """Open one pull request, however often it is requested; none if nothing is missing."""
+    """Open the setup pull request, unless it is already open or no file is missing."""
     missing = list_missing_setup_files(context, context.base_commit)
     if not missing:
         return RegisterReply(context.repository, context.base_branch)
@@ -57,7 +57,7 @@ def list_missing_setup_files(context: GitHubContext, commit: str) -> dict[str, b
 
 
 def push_setup_files(context: GitHubContext, session: Session) -> None:
-    """Add to what an earlier run pushed before it was cut off."""
+    """Push the missing files, on top of what an interrupted run may have pushed."""
     old = sync_branch(context.git, context.remote, SETUP_BRANCH)
     parent = old or context.base_commit
     missing = list_missing_setup_files(context, parent)

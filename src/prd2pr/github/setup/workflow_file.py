@@ -1,4 +1,4 @@
-"""The workflow that a repository needs: written by `init`, checked by `doctor`."""
+"""The workflow that a repository needs. `init` writes it and `doctor` checks it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def render_workflow(config: Config, branch: str, action: str = "") -> str:
 
 
 def push_paths(config: Config) -> tuple[str, ...]:
-    """Return the paths whose push starts a run: PRDs, and the state that a merge adds."""
+    """Return the paths that start a run when pushed: PRDs, and the state that a merge adds."""
     return (*config.prds, f"{PRDS}/**")
 
 
@@ -34,7 +34,7 @@ def verify_workflow_text(action: str = "") -> str:
 
 
 def find_own_action_ref() -> str:
-    """Return this prd2pr as `uses:` of a step, with the version as a comment, as Dependabot expects it."""
+    """Return a pinned reference to this prd2pr for `uses:`, with the version as a comment for Dependabot."""
     commit = get_build_commit()
     if not commit:
         raise SetupProblem(
@@ -46,7 +46,7 @@ def find_own_action_ref() -> str:
 
 
 def check_action_ref(name: str) -> str:
-    """Check what `--action` names: a mirror or a fork, pinned too."""
+    """Check that the value of `--action`, such as a mirror or a fork, is pinned by commit."""
     if PINNED_ACTION.fullmatch(name):
         return name
     raise UsageProblem(
@@ -57,11 +57,10 @@ def check_action_ref(name: str) -> str:
 
 
 def list_secret_names(config: Config) -> list[str]:
-    """Return all secrets that the configuration uses."""
     return [*list_key_names(config), *((NOTIFY_URLS,) if config.notify.events else ())]
 
 
 def list_key_names(config: Config) -> list[str]:
-    """Return the secrets that the configured models need. `human`, `replay:` and `command:` need none."""
+    """Return the names of the secrets for the configured models. `human`, `replay:` and `command:` need none."""
     specs = (config.models.default, config.models.strong, *config.models.roles.values())
     return sorted({name for spec in specs for kind, name in KEY_SECRETS.items() if spec.strip().startswith(kind)})

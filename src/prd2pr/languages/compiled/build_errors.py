@@ -1,4 +1,4 @@
-"""Errors of compilers about a test file: a missing planned name, or a broken build."""
+"""Compiler errors in a test file, which mean a missing planned name or a broken build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS = {MISSING: FailureKind.MISSING_SYMBOL, IMPORT: FailureKind.IMPORT}
 
 
 def sort_errors(found: Iterable[ThrownError]) -> tuple[ThrownError, ...]:
-    """Return different errors; those that are no missing names come first."""
+    """Return the distinct errors, starting with those that are not about missing names."""
     return tuple(dict.fromkeys(sorted(found, key=lambda each: each.name != BROKEN)))
 
 
@@ -24,7 +24,7 @@ def classify_build_error(thrown: ThrownError) -> FailureKind:
 def make_failure(
     thrown: ThrownError, stage: Stage, kind: FailureKind, place: tuple[str, int], context: RunnerContext
 ) -> Failure:
-    """Make the failure of a test or of a build; paths in its message are relative to the checkout."""
+    """Make the failure of a test or a build. Paths in its message are relative to the checkout."""
     text = thrown.message.replace(f"{context.checkout}/", "").strip()
     return Failure(
         kind=classify_build_error(thrown) if stage == "collect" else kind,

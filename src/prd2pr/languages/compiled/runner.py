@@ -1,6 +1,6 @@
-"""Read the runs of test binaries and cross-check them: their output is not trusted.
+"""Read the runs of test binaries and cross-check them, because their output is not trusted.
 
-Each binary runs twice: all tests, with canaries that must fail, and then those that passed, without canaries.
+Each binary runs twice: first all tests, with canaries that must fail, and then the tests that passed, without canaries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prd2pr.languages.runner_kinds import (
     RunnerProgram,
 )
 
-Event = dict[str, Any]  # a fact that prd2pr's own program reports
+Event = dict[str, Any]  # reported by prd2pr's own program
 
 
 class BinaryReport(Protocol):
@@ -37,7 +37,7 @@ class BinaryReport(Protocol):
 
     @property
     def running(self) -> str:
-        """The test that printed last; empty: unknown."""
+        """The test that printed last, or an empty string if it is unknown."""
         ...
 
     def is_closed(self, status: int) -> bool:
@@ -62,26 +62,26 @@ class BinaryRun(Generic[Report]):
 
 @dataclass
 class BinaryRuns(Generic[Report]):
-    """All processes of one binary."""
+    """All runs of one binary."""
 
-    places: dict[str, list[str]] = field(default_factory=dict)  # test → where it is declared
+    places: dict[str, list[str]] = field(default_factory=dict)  # test → places where it is declared
     first: list[BinaryRun[Report]] = field(default_factory=list)
     again: list[BinaryRun[Report]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryReader(Generic[Report]):
-    """How the binaries of a language are called and report."""
+    """How to read the events and results of a language's test binaries."""
 
-    event_key: str  # names the binary in events
-    places_key: str  # the places of its tests in the last event
-    description: str  # of a binary, for problems
+    event_key: str  # key of the binary's name in events
+    places_key: str  # key of the places of its tests in the last event
+    description: str  # name of a binary in problem messages
     failed_status: int
     parse: Callable[[str], Report]
-    find_broken: Callable[[Event, RunnerContext, list[Event]], Iterable[BrokenFile]]  # of an event, with all events
-    # The finished tests of a run, with their names in the binary.
+    find_broken: Callable[[Event, RunnerContext, list[Event]], Iterable[BrokenFile]]  # takes the event and all events
+    # Returns the finished tests of a run, with their names in the binary.
     list_finished: Callable[[BinaryRun[Report], BinaryRuns[Report], RunnerContext], Iterable[tuple[str, FinishedTest]]]
-    find_repeated: Callable[[Report, BinaryRuns[Report]], Iterable[str]]  # texts about tests that ended too often
+    find_repeated: Callable[[Report, BinaryRuns[Report]], Iterable[str]]  # describes tests that ended too often
     find_omitted: Callable[[BinaryRun[Report], list[BinaryRun[Report]]], set[str]]  # tests left to later processes
     strip_subtest: Callable[[str], str] = str
 
@@ -140,7 +140,7 @@ class BinaryReader(Generic[Report]):
     def _check_first_run(
         self, place: str, run: BinaryRun[Report], runs: BinaryRuns[Report], later: list[BinaryRun[Report]]
     ) -> Iterator[str]:
-        """Yield contradictions in a process's output."""
+        """Yield the contradictions in a process's output."""
         yield from (f"{place} reported the end of {text}" for text in self.find_repeated(run.report, runs))
         if run.hung:
             return
@@ -151,7 +151,7 @@ class BinaryReader(Generic[Report]):
             yield f"{place} ended with status {run.status} without reporting a failure"
 
     def _check_rerun(self, place: str, run: BinaryRun[Report]) -> tuple[set[str], list[str]]:
-        """Check the second run of the tests that passed; return those that fail now, and contradictions."""
+        """Check the second run of the tests that passed. Return the tests that fail now, and the contradictions."""
         names = set(run.names)
         wrong = {self.strip_subtest(name) for name in (*run.report.failed, *run.unfinished)} & names
         if run.hung and not wrong and run.report.running:
@@ -173,7 +173,7 @@ def make_program(
     order: Event,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RunnerProgram, ...]:
-    """Return one of prd2pr's own programs, which builds and runs all tests."""
+    """Return the prd2pr program that builds and runs all tests."""
     return (
         RunnerProgram(
             argv=(context.python, "-I", "-S", "-B", f"{context.ours}/{script}"),

@@ -1,4 +1,4 @@
-"""Any other language: its tests are run by a configured command that writes JUnit XML or TAP; nothing is parsed.
+"""Support for any other language: a configured command runs the tests and writes JUnit XML or TAP. Nothing is parsed.
 
-Offers `language.LANGUAGE`, and `JUNIT` and `TAP` in `runner`. May import the shared modules of `prd2pr.languages`.
+Provides `language.LANGUAGE`, and `JUNIT` and `TAP` in `runner`. May import the shared modules of `prd2pr.languages`.
 """

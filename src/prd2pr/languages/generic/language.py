@@ -1,4 +1,4 @@
-"""A language without a parser: its tests are run, and nothing else is checked."""
+"""A language without a parser. Its tests are run, but nothing else is checked."""
 
 from __future__ import annotations
 

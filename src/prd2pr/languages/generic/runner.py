@@ -1,4 +1,4 @@
-"""The `junit` and `tap` runners: any command that writes JUnit XML or TAP, in any language."""
+"""The `junit` and `tap` runners, which run any command that writes JUnit XML or TAP."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from prd2pr.languages.runner_kinds import (
 )
 
 RESULTS, FILE = "{results}", "{file}"
-UNKNOWN_FILE = "tests"  # the path of tests without a known file
-FILE_SEPARATOR = "\f"  # between several result files
+UNKNOWN_FILE = "tests"  # path of tests whose file is unknown
+FILE_SEPARATOR = "\f"  # separates several result files
 MAX_MESSAGE_LENGTH = 900
 _MAX_WORDS = 200
-# In JUnit a `failure` is an assertion and an `error` is not. Many runners report everything as a failure with the class
-# of the thrown error.
+# In JUnit, a `failure` is a failed assertion and an `error` is not. Many runners report both as a failure and give the
+# class of the thrown error.
 _ASSERTED = re.compile(r"Assert|Comparison|Expectation|Xunit\.Sdk|NUnit")
 _RAISED = re.compile(r"(Error|Exception|Throwable|Panic)\b", re.IGNORECASE)
-_ANY_FAILURE = frozenset({"testCodeFailure"})  # node's type for any error
+_ANY_FAILURE = frozenset({"testCodeFailure"})  # node's type for every error
 _CAUSE = re.compile(r"failureType: '\w+',\s+cause: \[?([A-Z]\w*)")
 _ENTITY = re.compile(r"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
 _LINE = re.compile(r"^(?P<indent> *)(?P<not>not )?ok\b(?: +\d+)?(?: +-)? *(?P<rest>.*)$")
@@ -43,7 +43,7 @@ _INDENT = 4
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one process for each file if the command takes a file, else one for all."""
+    """Return one program for each file if the command takes a file, otherwise one for all files."""
     ordered = tuple(sorted(files, reverse=context.is_reversed))
     whole = [*context.stack.command, *context.arguments]
     if any(FILE in word for word in whole):
@@ -87,7 +87,7 @@ def read_junit_results(output: ProgramOutput, context: RunnerContext) -> Program
 
 
 def _check_files(ended: list[FinishedTest], context: RunnerContext) -> Iterator[str]:
-    """Report tests without a file, since a test is identified by its file."""
+    """Report tests without a file, because tests are identified by their file."""
     lost = [each for each in ended if each.path == UNKNOWN_FILE]
     if lost and context.texts:
         yield (
@@ -130,7 +130,7 @@ def _parse_cases(text: str, output: ProgramOutput, context: RunnerContext) -> It
 def _walk_cases(
     node: ElementTree.Element, around: tuple[ElementTree.Element, ...] = ()
 ) -> Iterator[tuple[ElementTree.Element, tuple[ElementTree.Element, ...]]]:
-    """Yield every test with its suites, innermost first."""
+    """Yield every test with its enclosing suites, innermost first."""
     pending = [(node, around)]
     while pending:
         each, outer = pending.pop()
@@ -154,7 +154,7 @@ def _make_titles(classname: str, name: str) -> tuple[str, ...]:
 def _find_path(
     case: ElementTree.Element, around: tuple[ElementTree.Element, ...], output: ProgramOutput, context: RunnerContext
 ) -> str:
-    """Return the file named by the result, else the command's file, else the class's."""
+    """Return the file that the result names, otherwise the command's file, otherwise the file of the class."""
     classname = case.get("classname") or ""
     named = [*(each.get("file") for each in (case, *around)), classname, *(each.get("name") for each in around)]
     for name in filter(None, named):
@@ -168,7 +168,7 @@ def _find_path(
 
 
 def _find_test_file(name: str, context: RunnerContext) -> str | None:
-    """Return the test file of a path that is absolute or relative to the stack or repository."""
+    """Return the test file for a path that is absolute or relative to the stack or the repository."""
     inside = normpath(name).removeprefix(f"{context.checkout}/")
     return next((path for path in (context.stack.to_repository_path(inside), inside) if path in context.texts), None)
 
@@ -203,13 +203,13 @@ def read_tap_results(output: ProgramOutput, context: RunnerContext) -> ProgramRe
     if not plans or int(plans[-1]) != len(top):
         planned = plans[-1] if plans else "no"
         return ProgramResults(ended=ended, problems=(f"{planned} tests were planned, but {len(top)} were reported",))
-    # As `prove` does: a script may report failures with status 0, but a failing status without failures is a problem.
+    # Like `prove`: a script may report failures and exit with 0, but a failing status without failures is a problem.
     problems = tuple(_check_status(output, ended, may_end_well=True))
     return ProgramResults(ended=ended, finished=frozenset(output.program.files), problems=problems)
 
 
 def _drop_harness_line(text: str, planned: int) -> str:
-    """Drop the bare `ok` that `prove --verbose` appends to a file's lines."""
+    """Drop the bare `ok` that `prove --verbose` appends to the lines of a file."""
     lines = text.splitlines()
     top_level = [at for at, line in enumerate(lines) if (found := _LINE.match(line)) and not found["indent"]]
     if len(top_level) == planned + 1 and lines[top_level[-1]].strip() == "ok":
@@ -218,7 +218,7 @@ def _drop_harness_line(text: str, planned: int) -> str:
 
 
 def _parse_tap(path: str, text: str) -> Iterator[FinishedTest]:
-    """Yield results; subtests are indented above the line of their test."""
+    """Yield the results. Subtests are indented and come before the line of their test."""
     around: list[str] = []
     diagnostics: list[str] = []
     last: FinishedTest | None = None

@@ -1,6 +1,6 @@
 """Go: parsing with tree-sitter, checks of tests and source, mutation, and the `go test` runner.
 
-Offers `LANGUAGE` and `runner.GO`. May import the shared modules of `prd2pr.languages`, not other languages.
+Provides `LANGUAGE` and `runner.GO`. May import the shared modules of `prd2pr.languages`, but no other language.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the assertions of Go tests: `t.Error` and its like, assertion libraries, and helpers that take `t`."""
+"""Find the assertions of Go tests: `t.Error` and similar calls, assertion libraries, and helpers that take `t`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FUNCTIONS = frozenset({"func_literal", "function_declaration", "method_declarati
 @dataclass(frozen=True)
 class Assertion:
     node: Node  # the call that fails
-    form: str  # Errorf, Fatal …; `library` or `helper` for an indirect assertion
-    condition: Node | None = None  # of the failure; None: unconditional
+    form: str  # Errorf, Fatal …, or `library` or `helper` for an indirect assertion
+    condition: Node | None = None  # condition of the failure; None if unconditional
 
 
 @dataclass(frozen=True)
 class AssertionNames:
-    """The names with which a file asserts."""
+    """The names that assertions in a file use."""
 
-    contexts: frozenset[str]  # t, tb
+    contexts: frozenset[str]  # such as t and tb
     libraries: frozenset[str]
-    idle: frozenset[str] = frozenset()  # functions of the file that take t and never fail
+    idle: frozenset[str] = frozenset()  # functions of the file that take t but never fail
 
 
 @lru_cache(maxsize=64)
@@ -54,7 +54,7 @@ def find_assertion_names(root: Node) -> AssertionNames:
 
 
 def _find_idle_helpers(root: Node, names: AssertionNames) -> frozenset[str]:
-    """Return helpers that never fail the test, including those that only call such helpers."""
+    """Return the helpers that never fail the test, including those that only call such helpers."""
     functions = {get_text(get_field(node, "name")): node for node in list_children(root, "function_declaration")}
     found = frozenset(functions)
     for _ in functions:
@@ -92,7 +92,7 @@ def find_assertions(node: Node, names: AssertionNames) -> Iterator[Assertion]:
 
 
 def _find_condition(call: Node, top: Node) -> Node | None:
-    """Return the nearest `if`, case or loop around the call; a loop may have no iterations."""
+    """Return the nearest `if`, case or loop around the call. A loop counts because it may have no iterations."""
     inner, parent = call, call.parent
     while parent is not None and inner.id != top.id:
         if parent.type == "if_statement":
@@ -106,7 +106,7 @@ def _find_condition(call: Node, top: Node) -> Node | None:
 
 
 def _is_subtest(function: Node) -> bool:
-    """Return whether `t.Run` calls the function; other callbacks may never be called."""
+    """Return whether `t.Run` calls the function. Other callbacks may never be called."""
     call = function.parent.parent if function.parent is not None else None
     callee = get_field(call, "function")
     return callee is not None and get_text(callee).endswith(".Run")
@@ -122,7 +122,7 @@ def is_constant(node: Node | None) -> bool:
 
 
 def find_comparisons(condition: Node | None) -> Iterator[tuple[str, Node, Node]]:
-    """Yield operator, left and right of the comparisons in a condition."""
+    """Yield the operator, left side and right side of each comparison in a condition."""
     for node in walk(condition) if condition is not None and condition.type not in _CONDITIONS | FUNCTIONS else ():
         left, right = get_field(node, "left"), get_field(node, "right")
         operator = get_text(get_field(node, "operator"))

@@ -1,4 +1,4 @@
-"""Read the Go compiler's errors about a test file: a missing planned name, or a broken build."""
+"""Read Go compiler errors in a test file, which mean a missing planned name or a broken build."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_PACKAGE_SIGNS = ("no required module provides package", "is not in GOROOT", 
 _CALL = re.compile(
     r"(?:too many|not enough) arguments in call to ([\w.]+)|variables? but ([\w.]+)(?:\([^)]*\))? returns"
 )
-# The prefix before the package differs between versions and with an overlay.
+# The prefix before the package depends on the Go version and on whether an overlay is used.
 _NO_CODE = re.compile(r"^(?:(?:go )?build )?([\w./~-]+): no non-test Go files in", re.MULTILINE)
 _CONSEQUENCE = re.compile(r"^(too many errors|.*: invalid type$)")
 
@@ -56,7 +56,10 @@ def parse_errors(output: str) -> Iterator[CompilerError]:
 
 
 def read_build_errors(output: str, path: str, local: str, text: str, module: str) -> tuple[ThrownError, ...]:
-    """Return the errors of the test file `path`, which the compiler calls `local`; `module`: the project's path."""
+    """Return the errors of the test file `path`, which the compiler calls `local`.
+
+    `module` is the project's import path.
+    """
     all_errors = [each for each in parse_errors(output) if not _CONSEQUENCE.match(each.message)]
     own = [each for each in all_errors if each.path == local]
     found = [_make_thrown(each, path, text, module) for each in own]
@@ -69,7 +72,7 @@ def read_build_errors(output: str, path: str, local: str, text: str, module: str
     return sort_errors(found)
 
 
-def _make_thrown(error: CompilerError, path: str, text: str, module: str) -> ThrownError:  # noqa: PLR0911 one for each kind of error
+def _make_thrown(error: CompilerError, path: str, text: str, module: str) -> ThrownError:  # noqa: PLR0911 one return for each kind of error
     root = parse_source(text)
     package = name_package(path, root)
     packages = {each.local: guess_package_name(each.path) for each in read_imports(root)}
@@ -99,7 +102,7 @@ def _make_thrown(error: CompilerError, path: str, text: str, module: str) -> Thr
 
 
 def _is_own(name: str, root: Node) -> bool:
-    """Return whether the type belongs to this package or to an imported package of the project."""
+    """Return whether the type belongs to this package or to a package of the project that the file imports."""
     first, dot, _ = name.partition(".")
     if dot:
         return any(each.local == first and each.is_own for each in read_imports(root))
@@ -112,7 +115,7 @@ def _strip_type(type_: str) -> str:
 
 
 def _make_dotted(name: str, package: str, packages: dict[str, str]) -> str:
-    """Return the name with its package, as in designs."""
+    """Return the name with its package, as designs write it."""
     first, dot, rest = name.partition(".")
     if not dot:
         return f"{package}.{name}"

@@ -1,4 +1,4 @@
-"""Canary tests in Go, appended to a test file: they share its package, binary and process."""
+"""Canary tests in Go. They are appended to a test file and share its package, binary and process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prd2pr.languages.syntax.nodes import find_first_error
 
 
 def make_go_canary(path: str, text: str, names: Sequence[str]) -> CanaryTests | None:
-    """Return canary tests; None for a file that does not import `testing`, since it can have no tests."""
+    """Return canary tests, or None for a file that does not import `testing` and so cannot contain tests."""
     testing = next(iter(sorted(find_local_names(parse_source(text), "testing") - {"_", "."})), "")
     if not testing or find_first_error(parse_source(text)):
         return None
@@ -36,7 +36,7 @@ def make_go_canary(path: str, text: str, names: Sequence[str]) -> CanaryTests | 
 
 
 def _make_name(title: str, path: str) -> str:
-    """Return a name unique to the file: all files of a package share one namespace."""
+    """Return a name that is unique to the file, because all files of a package share one namespace."""
     words = re.findall(r"[A-Za-z]+", title)
     stem = re.findall(r"[A-Za-z0-9]+", path.rpartition("/")[2].removesuffix("_test.go"))
     return "Test" + "".join(word[:1].upper() + word[1:] for word in (*words, *stem))

@@ -1,4 +1,4 @@
-"""Find the tests that a Go file declares, with their ids: test functions and the subtests of `t.Run`."""
+"""Find the tests that a Go file declares, with their ids: test functions and subtests started with `t.Run`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _OUTPUT = re.compile(r"//\s*(unordered )?output:", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class GoTest(TestFunction):
-    """A test function, or the call of `Run` that starts a subtest; HOLE stands for titles known only at run time."""
+    """A test function, or the `Run` call of a subtest. HOLE stands for titles that are known only at run time."""
 
-    context: str = ""  # the name of its *testing.T
+    context: str = ""  # name of its *testing.T
 
 
 @lru_cache(maxsize=512)
@@ -49,7 +49,7 @@ def read_tests(path: str, text: str) -> ParsedTestFile:
 
 
 def find_tests(file: SyntaxFile) -> Iterator[GoTest]:
-    """Yield tests in text order, each before its subtests."""
+    """Yield the tests in text order, each before its subtests."""
     testing = find_local_names(file.root, "testing") or frozenset({"testing"})
     for node in list_children(file.root, "function_declaration"):
         name, body = get_text(get_field(node, "name")), get_field(node, "body")
@@ -60,7 +60,7 @@ def find_tests(file: SyntaxFile) -> Iterator[GoTest]:
 
 
 def is_test_function(node: Node, testing: frozenset[str]) -> bool:
-    """Return whether name and parameter are those of a test. `Testearn` counts, although Go ignores it."""
+    """Return whether this is a test by its name and parameter. `Testearn` counts, although Go ignores it."""
     name = get_text(get_field(node, "name"))
     parameters = list_children(get_field(node, "parameters"))
     kind = join_tokens(parameters[0]).rpartition(" ")[0] + join_tokens(parameters[0]) if len(parameters) == 1 else ""
@@ -115,7 +115,7 @@ def _read_titles(node: Node) -> tuple[str, ...]:
 
 
 def rewrite_title(title: str) -> str:
-    """Return the title as Go writes a subtest's name."""
+    """Return the title in the form in which Go reports a subtest."""
     return re.sub(r"\s", "_", title)
 
 
@@ -125,7 +125,7 @@ def _make_declared(path: str, test: GoTest, lines: list[str]) -> DeclaredTestCas
 
 
 def _find_used_names(file: SyntaxFile, names: frozenset[str]) -> Iterator[str]:
-    """Yield used names such as `shop.Earn`; for methods of its objects `.Add`."""
+    """Yield the names that the file uses, such as `shop.Earn`, or `.Add` for a method of the project's objects."""
     packages = {each.local: guess_package_name(each.path) for each in read_imports(file.root) if each.is_own}
     package = read_package_name(file.root)
     yield from (f"{package}.{name}" for name in find_foreign_names(file))

@@ -1,4 +1,4 @@
-"""Find the expected values of Go tests, and other values of their types."""
+"""Find the expected values of Go tests, and replacements of the same type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _find_values(file: SyntaxFile, body: Node) -> Iterator[tuple[Node, str]]:
 
 
 def _find_compared(body: Node, names: AssertionNames) -> Iterator[Node]:
-    """Yield literals that a result is compared with, in a condition or a library's assertion."""
+    """Yield the literals that a result is compared with in a condition or in a library's assertion."""
     for each in find_assertions(body, names):
         for operator, left, right in find_comparisons(each.condition):
             if operator in {"==", "!="}:
@@ -40,14 +40,14 @@ def _find_compared(body: Node, names: AssertionNames) -> Iterator[Node]:
 
 
 def _find_named(file: SyntaxFile, body: Node) -> Iterator[Node]:
-    """Yield values of variables such as `want := 200`."""
+    """Yield the values of variables such as `want := 200`."""
     for match in file.find("short.value", body):
         pairs = zip(list_children(match["short.name"]), list_children(match["short.value"]), strict=False)
         yield from (_get_first_element(value) for name, value in pairs if _WANTED.match(get_text(name)))
 
 
 def _get_first_element(value: Node) -> Node:
-    """Return a list's first element, else the value itself."""
+    """Return the first element of a list, or the value itself if it is not a list."""
     kind, body = get_field(value, "type"), get_field(value, "body")
     if value.type != "composite_literal" or kind is None or kind.type not in {"slice_type", "array_type"}:
         return value
@@ -56,7 +56,7 @@ def _get_first_element(value: Node) -> Node:
 
 
 def _find_columns(body: Node) -> Iterator[Node]:
-    """Yield the values of a table's column `want`."""
+    """Yield the values in the `want` column of a table."""
     for node in walk(body):
         if node.type == "composite_literal":
             columns = _list_fields(get_field(node, "type"))
@@ -82,10 +82,10 @@ def _find_cells(row: Node, columns: list[str]) -> Iterator[Node]:
 
 
 def make_other_value(node: Node) -> str:
-    """Return another value of the same type; empty if none is known."""
+    """Return another value of the same type, or an empty string if none is known."""
     text = get_text(node)
     if node.type == "int_literal":
-        return f"({text} ^ 1)"  # fits whatever its size
+        return f"({text} ^ 1)"  # fits any integer size
     if node.type == "float_literal":
         return f"({text} + 7)"
     if node.type == "unary_expression" and text.startswith("-") and list_children(node)[0].type.endswith("_literal"):

@@ -17,7 +17,7 @@ ENDINGS = (".go",)
 
 
 def is_test_file(path: str) -> bool:
-    """Return whether Go runs the file: not in `testdata`, and no name with a leading dot or underscore."""
+    """Return whether Go runs the file: it is not in `testdata`, and no name starts with a dot or an underscore."""
     parts = path.split("/")
     return path.endswith("_test.go") and not any(each.startswith(("_", ".")) or each == "testdata" for each in parts)
 
@@ -27,24 +27,24 @@ def parse_source(text: str) -> Node:
 
 
 def read_package_name(root: Node) -> str:
-    """Return the declared package: `shop`, or `shop_test` for external tests."""
+    """Return the declared package, such as `shop`, or `shop_test` for external tests."""
     clause = next(iter(list_children(root, "package_clause")), None)
     return get_text(list_children(clause)[0]) if clause is not None and list_children(clause) else ""
 
 
 def name_module(path: str) -> str:
-    """Return the name used in designs: the package, named after its directory."""
+    """Return the name that designs use, which is the package named after the directory."""
     return posixpath.basename(posixpath.dirname(path)) or "main"
 
 
 def name_package(path: str, root: Node) -> str:
-    """Return the declared package, since the one at a module's root may have any name; else the directory's name."""
+    """Return the declared package, because a module's root package may have any name, or else the directory's name."""
     own = read_package_name(root).removesuffix("_test")
     return own or name_module(path)
 
 
 def _runs_at_start(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether the node is executed when the package is loaded."""
+    """Return whether the node runs when the package is loaded."""
     around = [each for each in ancestors(node) if each.type in {"function_declaration", "method_declaration"}]
     return not around or get_text(get_field(around[0], "name")) == "init"
 

@@ -1,4 +1,4 @@
-"""Functions of a Go file, and its exported signatures."""
+"""Functions of a Go file and its exported signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
     for node in list_children(file.root, "function_declaration", "method_declaration"):
         own, owner = get_text(get_field(node, "name")), _read_receiver(node)
         name = f"{owner}.{own}" if owner else own
-        # Error types need `Error() string`, even if no test reads the text.
+        # Every error type needs `Error() string`, even if no test reads the text.
         is_error_text = name.endswith(".Error") and _format_parameters(node) == "() string"
         exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
         yield NamedFunction(name, node, all(map(is_exported, name.split("."))), exemption)
@@ -36,7 +36,7 @@ def _read_receiver(node: Node) -> str:
 
 
 def list_statements(body: Node | None) -> list[Node]:
-    """Return a block's statements; newer grammars wrap them in a list."""
+    """Return the statements of a block. Newer grammars wrap them in a list."""
     inner = list_children(body)
     return list_children(inner[0]) if len(inner) == 1 and inner[0].type == "statement_list" else inner
 
@@ -55,7 +55,7 @@ def list_signatures(path: str, text: str) -> tuple[Signature, ...]:
 
 
 def _format_parameters(node: Node) -> str:
-    """Return parameter and result types; parameter names are not part of the signature."""
+    """Return the types of the parameters and results. Parameter names are not part of the signature."""
     given = [_format_parameter(each) for each in list_children(get_field(node, "parameters"))]
     result = get_field(node, "result")
     if result is None:
@@ -89,7 +89,7 @@ def _list_other_signatures(root: Node) -> Iterator[tuple[str, str]]:
 
 
 def _format_type(node: Node | None) -> str:
-    """Return the type; of a struct only the exported fields."""
+    """Return the type. A struct is reduced to its exported fields."""
     if node is None or node.type != "struct_type":
         return join_tokens(node) if node is not None else ""
     fields = [each for each in walk(node) if each.type == "field_declaration"]

@@ -11,14 +11,14 @@ from prd2pr.languages.syntax.nodes import get_field, get_line, get_text, list_ch
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Test libraries: they are not what is tested.
+# Test libraries, which are not the code under test.
 _TEST_LIBRARIES = ("github.com/stretchr/testify", "github.com/google/go-cmp", "gotest.tools", "github.com/matryer/is",
               "github.com/onsi/", "go.uber.org/goleak", "go.uber.org/mock", "github.com/golang/mock")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ImportedName:
-    local: str  # the name in this file
+    local: str  # name in this file
     path: str
     line: int
 
@@ -28,7 +28,7 @@ class ImportedName:
 
     @property
     def is_own(self) -> bool:
-        """Whether it belongs to the project or a library: their paths begin with a host, unlike standard packages."""
+        """Whether this is a package of the project or of a library, whose path starts with a host name."""
         return not self.is_standard and not self.path.startswith(_TEST_LIBRARIES)
 
 
@@ -45,7 +45,7 @@ def _walk_imports(root: Node) -> Iterator[ImportedName]:
 
 
 def guess_package_name(path: str) -> str:
-    """Guess the package's name from its path: `gopkg.in/yaml.v3` is `yaml`, `example.com/shop/v2` is `shop`."""
+    """Guess the name of a package from its path: `yaml` for `gopkg.in/yaml.v3`, `shop` for `example.com/shop/v2`."""
     parts = path.split("/")
     last = parts[-2] if len(parts) > 1 and parts[-1].startswith("v") and parts[-1][1:].isdigit() else parts[-1]
     return last.partition(".")[0].removeprefix("go-")

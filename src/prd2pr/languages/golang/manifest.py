@@ -1,4 +1,4 @@
-"""Check changes of `go.mod` other than dependencies, which a story may not make."""
+"""Report changes of `go.mod` other than dependencies, which a story may not make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _DIRECTIVES = re.compile(r"^(module|go|toolchain|replace|exclude|retract|godebug
 
 
 def check_manifest(path: str, before: str, after: str) -> Iterator[Fact]:
-    """Report changed directives: `replace` substitutes a dependency, and Go's version changes the program's meaning."""
+    """Report changed directives.
+
+    `replace` substitutes a dependency, and Go's version changes the meaning of the program.
+    """
     if path.rpartition("/")[2] != "go.mod" or not before:
         return
     old, new = ({found[0].strip() for found in _DIRECTIVES.finditer(text)} for text in (before, after))

@@ -1,4 +1,4 @@
-"""Parse the output of a Go test binary with `-test.v`. The output is not trusted."""
+"""Parse the output of a Go test binary run with `-test.v`. The output is not trusted."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class BinaryOutput:
     """The parsed output of one process."""
 
     started: list[str] = field(default_factory=list)
-    ended: dict[str, str] = field(default_factory=dict)  # name → PASS, FAIL, SKIP: as first reported
-    times: Counter[str] = field(default_factory=Counter)  # how often its end was reported
+    ended: dict[str, str] = field(default_factory=dict)  # name → PASS, FAIL or SKIP as first reported
+    times: Counter[str] = field(default_factory=Counter)  # number of times that its end was reported
     seconds: dict[str, float] = field(default_factory=dict)
-    logs: dict[str, list[str]] = field(default_factory=dict)  # name → lines
+    logs: dict[str, list[str]] = field(default_factory=dict)  # name → logged lines
     fatal: str = ""  # a panic and everything after it
     running: str = ""  # the test that printed last
-    word: str = ""  # the final line: PASS or FAIL
+    word: str = ""  # final line: PASS or FAIL
 
     @property
     def failed(self) -> list[str]:
@@ -69,7 +69,7 @@ def _record_end(found: BinaryOutput, outcome: str, name: str, seconds: float) ->
 
 @dataclass(frozen=True)
 class LogMessage:
-    """What a test logged, from the first line with a place."""
+    """The log of a test, from the first line with a place on."""
 
     text: str = ""
     file: str = ""
@@ -77,7 +77,7 @@ class LogMessage:
 
 
 def extract_message(lines: list[str]) -> LogMessage:
-    """Return the log text with the last place in it; earlier lines may be remarks."""
+    """Return the log text with the last place in it, because earlier lines may be remarks."""
     places = [(at, found) for at, line in enumerate(lines) if (found := _LOGGED.match(line))]
     if not places:
         return LogMessage("\n".join(line for line in lines if line.strip()).strip())

@@ -1,4 +1,4 @@
-"""Make Go functions return other values: a test that still passes does not check the result."""
+"""Make Go functions return other values, to find tests that do not check the result."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _IMPORTS = '; import prd2pr_reflect "reflect"; import prd2pr_unsafe "unsafe"; import prd2pr_errors "errors"'
-# If a result includes an error, either the error is removed or the other values change. This distinguishes tests that
-# only check for an error from those that check the value.
+# If a result includes an error, either the error is removed or the other values change. This tells tests that only
+# check for an error apart from those that check the value.
 _OTHER = read_program("golang", "other_value.go")
 
 
@@ -27,14 +27,14 @@ def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind,
 
 
 def _make_empty_return(changed: ChangedFunction) -> Edit:
-    """Return early; the rest stays, so that nothing it uses becomes unused."""
+    """Make the function return early. The rest of the body stays, so that no variable or import becomes unused."""
     at = changed.body.start_byte + 1
     values = ", ".join(_make_zero(kind) for kind, _ in _list_results(changed.node))
     return at, at, f" if true {{ return {values} }}; "
 
 
 def _make_zero(kind: str) -> str:
-    """Return a zero value. Pointers are not nil, so that a test fails by its assertion, not by a nil dereference."""
+    """Return a zero value. Pointers are not nil, so that a test fails on its assertion and not on a nil dereference."""
     return f"new({kind[1:]})" if kind.startswith("*") else f"*new({kind})"
 
 
@@ -60,7 +60,7 @@ def _make_other_return(changed: ChangedFunction) -> tuple[Edit, ...]:
 
 
 def _list_results(node: Node) -> list[tuple[str, str]]:
-    """Return type and name of each result; unnamed ones have an empty name."""
+    """Return the type and name of each result. The name is empty if the result is unnamed."""
     result = get_field(node, "result")
     if result is None:
         return []

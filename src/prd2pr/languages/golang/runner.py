@@ -1,4 +1,4 @@
-"""The `go test` runner: our program builds and runs the binaries; their output is read and cross-checked here."""
+"""The `go test` runner. Our program builds and runs the binaries; their output is read and cross-checked here."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _OUTCOMES: dict[str, Literal["passed", "failed", "skipped"]] = {
     "": "failed",
 }
 _CODE: FailureCause = "code"
-# No network access and no user settings.
+# Prevents network access and the use of user settings.
 ISOLATED_ENVIRONMENT = {"GOENV": "off", "GOFLAGS": "", "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program for all packages."""
+    """Return one program that handles all packages."""
     if not files:
         return ()
     local = context.stack.to_stack_path
@@ -61,7 +61,7 @@ def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[Runne
 
 
 def make_environment(context: RunnerContext) -> dict[str, str]:
-    """Return the environment; the build cache belongs to this run only."""
+    """Return the environment. Each run has its own build cache."""
     return {**ISOLATED_ENVIRONMENT, "GOCACHE": f"{context.scratch}/go-build"}
 
 

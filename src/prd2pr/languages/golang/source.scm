@@ -1,4 +1,5 @@
-; Findings in Go source. A capture is the code of its finding; for one node the first pattern counts.
+; Findings in Go source. Each capture names a finding code.
+; If several patterns match a node, the first one counts.
 ; Flags: `main` is the package main, `test-helper` a package for tests.
 
 ; --- detects tests

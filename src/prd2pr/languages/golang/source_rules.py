@@ -1,4 +1,4 @@
-"""Checks of Go source besides the query `source.scm`: changed test helpers, embedded tests, and copied values."""
+"""Checks of Go source in addition to the query `source.scm`: changed test helpers, embedded tests, copied values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _read_names(_: str, file: SyntaxFile) -> Names:
 
 def _compare(change: SourceChange) -> Iterator[Fact]:
     home = posixpath.dirname(change.path)
-    if not any(posixpath.dirname(test) == home for test in change.context.tests):  # otherwise it is the tested code
+    if not any(posixpath.dirname(test) == home for test in change.context.tests):  # else it is the code under test
         yield from _check_helpers(change)
     yield from _check_embeds(change)
 
 
 def _check_helpers(change: SourceChange) -> Iterator[Fact]:
-    """Report changed functions that take a `*testing.T`: they assert for tests and are locked like them."""
+    """Report changed functions that take a `*testing.T`. They assert on behalf of tests and are locked like them."""
     now = {each.name: join_tokens(each.node) for each in find_functions(change.after)}
     for each in find_functions(change.before):
         given = get_field(each.node, "parameters")
@@ -47,7 +47,7 @@ def _check_helpers(change: SourceChange) -> Iterator[Fact]:
 
 
 def _check_embeds(change: SourceChange) -> Iterator[Fact]:
-    """Report `//go:embed` of test files, which hold the expected values."""
+    """Report `//go:embed` of test files, because these contain the expected values."""
     home = posixpath.dirname(change.path)
     test_names = [posixpath.relpath(test, home or ".") for test in change.context.tests]
     for node in walk(change.after.root):
@@ -66,7 +66,7 @@ def _embeds(pattern: str, name: str) -> bool:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield literal arguments of a call with the literal expected from it, also through `got := Earn(200)`."""
+    """Yield the literal arguments of a call with the literal expected from it, including through `got := Earn(200)`."""
     literals = {node.id for node in file.find_nodes("literal")}
     bound = [(match["short.name"], list_children(match["short.value"])) for match in file.find("short.value")]
     for each in find_assertions(file.root, find_assertion_names(file.root)):
@@ -79,7 +79,7 @@ def _find_examples(file: SyntaxFile) -> Iterator[Example]:
 
 
 def _binds(names: Node, value: Node, subject: Node) -> bool:
-    """Return whether the first of these names is the subject, bound before."""
+    """Return whether the first of these names is the subject and was bound before."""
     return get_text(list_children(names)[0]) == get_text(subject) and value.end_byte <= subject.start_byte
 
 

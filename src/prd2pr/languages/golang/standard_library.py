@@ -1,7 +1,7 @@
-"""Build Go's standard library once for each Go version: since 1.20 installations do not include it built.
+"""Build Go's standard library once for each Go version. Since 1.20, installations do not include it prebuilt.
 
-It is built outside the sandbox from Go's own source only, so that no project can influence it. Runs see it read-only
-and build everything else themselves.
+It is built outside the sandbox and only from Go's own source, so that no project can influence it. Runs see it
+read-only and build everything else themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _BASE_PACKAGES = frozenset({"testing", "testing/internal/testdeps", "os", "refle
 _ONE = re.compile(r'^import\s+(?:[\w.]+\s+)?"([^"\n]+)"', re.MULTILINE)
 _MANY = re.compile(r"^import\s*\((.*?)^\)", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(r'"([^"\n]+)"')
-_STANDARD = re.compile(r"[a-z0-9]+(/[a-z0-9]+)*")  # no host, no dots
-_IMPORT_CHARACTERS = 20_000  # of a file, in which its imports are expected
+_STANDARD = re.compile(r"[a-z0-9]+(/[a-z0-9]+)*")  # has no host name and no dots
+_IMPORT_CHARACTERS = 20_000  # length of the start of a file that must contain its imports
 
 
 def build_standard_library(checkout: Path, directory: Path, tools: Toolchain, stack: Stack) -> Path:
@@ -47,7 +47,7 @@ def build_standard_library(checkout: Path, directory: Path, tools: Toolchain, st
 
 
 def _find_imports(root: Path) -> Iterator[str]:
-    """Yield imported standard packages, also of `vendor`."""
+    """Yield the standard packages that the project and its `vendor` directory import."""
     for path in sorted(root.rglob("*.go")):
         if path.is_file() and not path.is_symlink():
             text = path.read_text(encoding="utf-8", errors="replace")[:_IMPORT_CHARACTERS]
@@ -63,11 +63,13 @@ def _read_built(place: Path) -> frozenset[str]:
 
 
 def _build_packages(place: Path, packages: set[str] | frozenset[str], tools: Toolchain) -> None:
-    """Build packages into the cache. Failures are reported by the run that needs the package. An interrupted build
-    leaves a usable part that is not recorded, so that the next run continues."""
+    """Build packages into the cache. The run that needs a package reports failures.
+
+    An interrupted build leaves usable results that are not recorded, so that the next run continues.
+    """
     cache = place / CACHE
     cache.mkdir(parents=True, exist_ok=True)
-    place.chmod(0o755)  # readable for the user that runs tests
+    place.chmod(0o755)  # readable by the user that runs tests
     environment = {**ISOLATED_ENVIRONMENT, "GOCACHE": str(cache), "HOME": str(place), "PATH": tools.path}
     process = subprocess.Popen(
         [str(tools.root / "bin" / "go"), "build", *sorted(packages)],
@@ -82,7 +84,7 @@ def _build_packages(place: Path, packages: set[str] | frozenset[str], tools: Too
         process.wait(timeout=INSTALL_SECONDS)
         (place / _PACKAGES_FILE).write_text(json.dumps(sorted(packages)), encoding="utf-8")
     except subprocess.TimeoutExpired:
-        pass  # a slow machine
+        pass  # the machine is slow
     finally:
         kill_process_group(process)
     (place / COMPLETE_MARKER).touch()

@@ -24,7 +24,7 @@ _STARTS = frozenset({"exec.Command", "exec.CommandContext"})
 
 
 def find_foreign_names(file: SyntaxFile) -> frozenset[str]:
-    """Return names that a test in the same package uses but does not declare."""
+    """Return the names that a test in the same package uses but does not declare."""
     if read_package_name(file.root).endswith("_test"):
         return frozenset()
     used = {
@@ -38,13 +38,13 @@ def find_foreign_names(file: SyntaxFile) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def find_subject_names(file: SyntaxFile) -> frozenset[str]:
-    """Return imported packages of the project, names of the same package, and names derived from these."""
+    """Return imported packages of the project, names of the same package, and names derived from them."""
     own = {each.local for each in read_imports(file.root) if each.is_own}
     return follow_names(file, own | find_foreign_names(file))
 
 
 def uses_subject(file: SyntaxFile, node: Node, names: frozenset[str]) -> bool:
-    """Return whether the node mentions the tested code or starts a program, such as the project's."""
+    """Return whether the node mentions the tested code or starts a program, which may be the project's."""
     return file.syntax.mentions(node, names) or any(
         get_text(match["use.head"]) in _STARTS for match in file.find("use", node)
     )

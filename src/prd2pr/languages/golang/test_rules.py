@@ -1,4 +1,4 @@
-"""Checks of Go test files besides the queries: conditions, goroutines and panics around assertions."""
+"""Checks of Go test files in addition to the queries: conditions, goroutines and panics around assertions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_test(file: SyntaxFile, test: GoTest, names: Names, fact: MakeFact) ->
 
 
 def _find_function(test: GoTest) -> Node:
-    """Return the function around a subtest, which may create the values it checks."""
+    """Return the function around a subtest, because it may create the values that the subtest checks."""
     return [test.node, *ancestors(test.node)][-2]
 
 
@@ -105,7 +105,7 @@ def _is_in_goroutine(node: Node, top: Node) -> bool:
 
 
 def _may_return_before(node: Node, top: Node) -> bool:
-    """Return whether an earlier statement such as `if ok { return }` may leave the block first."""
+    """Return whether an earlier statement such as `if ok { return }` may leave the block."""
     for parent in (*ancestors(node, top), top):
         if parent.type in {"block", "statement_list"}:
             before = [each for each in list_statements(parent) if each.end_byte <= node.start_byte]

@@ -1,6 +1,6 @@
-"""Java, without a grammar: declared tests, javac's errors, and the `surefire` runner.
+"""Java, without a grammar: declared tests, javac errors, and the `surefire` runner.
 
-Offers `LANGUAGE` and `runner.SUREFIRE`. Builds on `prd2pr.languages.generic`.
+Provides `LANGUAGE` and `runner.SUREFIRE`. Builds on `prd2pr.languages.generic`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read javac's errors about a test file: a missing planned name, or a broken build."""
+"""Read javac errors in a test file, which mean a missing planned name or a broken build."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_TYPE = re.compile(r"\bof type ([\w.]+)")
 _OWNER = re.compile(r"^(?:class|interface|enum|record|package|@interface) ([\w.]+)")
 _NO_PACKAGE = re.compile(r"^package ([\w.]+) does not exist")
 _IMPORT = re.compile(r"^\s*import\s+(?:static\s+)?([\w.]+)\s*;", re.MULTILINE)
-# Follow-up errors if an imported class is missing.
+# Errors that follow from a missing imported class.
 _CONSEQUENCE = re.compile(
     r"^static import only from classes and interfaces|^incompatible types: .* cannot be converted"
 )
@@ -37,7 +37,7 @@ class CompilerError:
 
 
 def parse_errors(output: str) -> Iterator[CompilerError]:
-    """Yield each error once (Maven prints them twice), with symbol and location from the lines below it."""
+    """Yield each error once, because Maven prints them twice, with the symbol and location from the lines below it."""
     found: list[CompilerError] = []
     for line in output.splitlines():
         if error := _ERROR.match(line):
@@ -53,7 +53,7 @@ def parse_errors(output: str) -> Iterator[CompilerError]:
 
 
 def read_build_errors(output: str, path: str, text: str) -> tuple[ThrownError, ...]:
-    """Return the errors of the test file `path`; errors other than missing names come first."""
+    """Return the errors of the test file `path`, starting with those that are not about missing names."""
     errors = list(parse_errors(output))
     own = [each for each in errors if f"/{each.path}".endswith(f"/{path}")]
     if not own:
@@ -80,14 +80,16 @@ def _make_thrown(error: CompilerError, path: str, text: str) -> ThrownError:
 
 
 def _is_own(package: str, text: str) -> bool:
-    """Return whether the package is the project's: it shares the test's prefix, as `com.example.shop` and
-    `com.example.points` do."""
+    """Return whether the package belongs to the project.
+
+    It does if it shares the test's prefix, as `com.example.shop` and `com.example.points` do.
+    """
     own = read_package_name(text).split(".")
     return bool(own[0]) and package.split(".")[: min(2, len(own))] == own[:2]
 
 
 def _make_dotted(name: str, error: CompilerError, text: str) -> str:
-    """Return the name with its class, as in designs; a name of the test itself stays bare."""
+    """Return the name with its class, as designs write it. A name that the test itself defines is not qualified."""
     owner = _OF_TYPE.search(error.location) or _OWNER.match(error.location)
     if owner is None or owner[1].rpartition(".")[2] in list_classes(text):
         return _qualify_class(name, text) if name[:1].isupper() else name
@@ -97,7 +99,7 @@ def _make_dotted(name: str, error: CompilerError, text: str) -> str:
 
 
 def _qualify_class(name: str, text: str) -> str:
-    """Return a class with its package: imported, or the test's own."""
+    """Return a class with its package, which is the imported one or the test's own."""
     imported = next((each for each in _IMPORT.findall(text) if each.endswith(f".{name}")), "")
     package = read_package_name(text)
     return imported or (name if "." in name or not package else f"{package}.{name}")

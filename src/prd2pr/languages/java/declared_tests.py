@@ -36,7 +36,7 @@ def list_classes(text: str) -> tuple[str, ...]:
 
 
 def name_module(path: str) -> str:
-    """Return the class name: `src/main/java/shop/Points.java` is `shop.Points`."""
+    """Return the class name, such as `shop.Points` for `src/main/java/shop/Points.java`."""
     _, found, inner = path.rpartition("/java/")
     return (inner if found else path).removesuffix(".java").replace("/", ".")
 
@@ -51,7 +51,7 @@ def _find_declared(path: str, text: str) -> Iterator[DeclaredTestCase]:
     plain = _COMMENTS.sub(_blank, text)
     for found in _TEST.finditer(text):
         if plain[found.start("name")] == " ":
-            continue  # in a comment
+            continue  # the match is in a comment
         around = [each[1] for each in _CLASS.finditer(plain, 0, found.start("name"))]
         titles = (around[-1] if around else "", found["name"])
         end = _find_end(plain, found.end())
@@ -68,7 +68,7 @@ def _find_declared(path: str, text: str) -> Iterator[DeclaredTestCase]:
 
 
 def _find_end(plain: str, begin: int) -> int:
-    """Return the end of the method whose head begins there; strings and comments are blanked."""
+    """Return the end of the method that starts at `begin`. Strings and comments in `plain` are blanked."""
     depth = 0
     for at in range(plain.find("{", begin) if "{" in plain[begin:] else len(plain), len(plain)):
         depth += (plain[at] == "{") - (plain[at] == "}")

@@ -1,7 +1,7 @@
-"""The `surefire` runner: the project's Maven or Gradle command builds and runs the tests and writes JUnit XML.
+"""The `surefire` runner. The project's Maven or Gradle command builds and runs the tests and writes JUnit XML.
 
-If a test file does not compile, the build tool runs nothing. So our program removes the files that the compiler names
-and runs the command again; each removed test fails with the compiler's message.
+If a test file does not compile, the build tool runs nothing. Therefore our program removes the files that the compiler
+reports and runs the command again. Each removed test fails with the compiler's message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prd2pr.languages.runner_kinds import (
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program for all files: build tools do not take single files."""
+    """Return one program for all files, because build tools do not take single files."""
     order = {
         "command": [*context.stack.command, *context.arguments],
         "results": context.stack.results,
@@ -71,7 +71,7 @@ def _find_broken_files(fact: dict[str, Any], context: RunnerContext) -> Iterator
 
 
 def _locate_test(ended: FinishedTest, context: RunnerContext) -> FinishedTest:
-    """Find the test's file, which may have another name than its class. Gradle appends `()` to names."""
+    """Find the file of a test, whose name may differ from its class. Gradle appends `()` to names."""
     titles = tuple(title.removesuffix("()") for title in ended.titles)
     if ended.path in context.texts:
         return replace(ended, titles=titles)

@@ -1,7 +1,7 @@
 """JavaScript and TypeScript: parsing with tree-sitter, checks of tests and source, mutation, and three runners.
 
-Offers `LANGUAGE`, and `NODE`, `VITEST` and `JEST` in the runner modules. May import the shared modules of
-`prd2pr.languages`, not other languages.
+Provides `LANGUAGE`, and `NODE`, `VITEST` and `JEST` in the runner modules. May import the shared modules of
+`prd2pr.languages`, but no other language.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the assertions of JavaScript tests: node:assert, `expect`, and helpers with either."""
+"""Find the assertions of JavaScript tests: node:assert, `expect`, and helpers that use them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HELPERS = ("assert", "expect", "check", "verify", "should")
 class Assertion:
     node: Node
     form: str  # equal, ok, throws, toBe … ; `not.toBe` if negated
-    subject: Node | None  # the checked value
+    subject: Node | None  # value to check
     expected: Node | None
 
     @property
@@ -32,12 +32,12 @@ class Assertion:
 
 @dataclass(frozen=True)
 class AssertionNames:
-    """The names with which a file asserts."""
+    """The names that assertions in a file use."""
 
-    asserts: frozenset[str]  # assert, a
-    functions: frozenset[str]  # equal, deepEqual: imported one by one
+    asserts: frozenset[str]  # such as assert and a
+    functions: frozenset[str]  # imported one by one, such as equal and deepEqual
     expects: frozenset[str]
-    helpers: frozenset[str]  # functions of the file that assert, and imported ones by their names
+    helpers: frozenset[str]  # asserting functions of the file, and imported ones judged by name
 
 
 def find_assertion_names(root: Node) -> AssertionNames:
@@ -103,7 +103,7 @@ def _parse_plain_call(node: Node, name: str, arguments: list[Node], names: Asser
 
 
 def _parse_expect_call(node: Node, callee: Node, arguments: list[Node], names: AssertionNames) -> Assertion | None:
-    """Parse `expect(x).not.toBe(y)`: the matcher's call is the assertion."""
+    """Parse `expect(x).not.toBe(y)`. The matcher's call is the assertion."""
     words: list[str] = []
     inner: Node | None = callee
     while inner is not None and inner.type == "member_expression":

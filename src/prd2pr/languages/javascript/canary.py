@@ -1,4 +1,4 @@
-"""Canary tests in JavaScript, appended to a test file: they share its process, imports and mocks."""
+"""Canary tests in JavaScript. They are appended to a test file and share its process, imports and mocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MODULE = re.compile(r"^\s*(import\b(?!\s*\()|export\b)", re.MULTILINE)
 
 
 def is_es_module(path: str, text: str) -> bool:
-    """Return whether the file is loaded with `import`, not `require`."""
+    """Return whether the file is loaded with `import` and not with `require`."""
     if path.endswith((".mjs", ".mts")):
         return True
     return not path.endswith((".cjs", ".cts")) and bool(_MODULE.search(text))
@@ -20,7 +20,7 @@ def is_es_module(path: str, text: str) -> bool:
 def make_node_canary(path: str, text: str, names: Sequence[str]) -> CanaryTests:
     passing, equal, deep, truthy, throwing, *numbers = names
     first, second = (int(each) for each in numbers)
-    test, check = f"test_{first}{second}", f"assert_{first}{second}"  # names not used in the file
+    test, check = f"test_{first}{second}", f"assert_{first}{second}"  # names that the file does not use
     head = (
         f'import {{ test as {test} }} from "node:test";\nimport {check} from "node:assert/strict";\n'
         if is_es_module(path, text)
@@ -40,7 +40,7 @@ def make_node_canary(path: str, text: str, names: Sequence[str]) -> CanaryTests:
 
 
 def make_expect_canary(path: str, text: str, names: Sequence[str], *, module: str) -> CanaryTests:
-    """Make canary tests for runners with `expect`; without a module the names are globals."""
+    """Make canary tests for runners with `expect`. Without a module, the names are globals."""
     passing, equal, deep, truthy, throwing, *numbers = names
     first, second = (int(each) for each in numbers)
     test, check = f"test_{first}{second}", f"expect_{first}{second}"

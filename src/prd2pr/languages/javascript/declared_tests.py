@@ -1,4 +1,4 @@
-"""Find the tests that a file declares, with their ids, and the lines that use the project's code."""
+"""Find the tests that a JavaScript file declares, with their ids, and the lines that use the project's code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _HOLE = re.compile(r"\$\{[^}]*\}|%[sdifjoOp#%c]|\$\w+(?:\.\w+)*")
 
 
-CallChain = tuple[DeclarationCall, ...]  # the enclosing suites and tests
+CallChain = tuple[DeclarationCall, ...]  # enclosing suites and tests
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ def _make_declared(path: str, test: JavaScriptTest, lines: list[str], seen: Coun
 
 
 def _make_pattern(titles: Iterator[str]) -> str:
-    """Return a pattern for the titles that the run reports, with the placeholders filled."""
+    """Return a pattern that matches the titles that the run reports with the placeholders filled in."""
     return " > ".join(".*".join(re.escape(normalize_title(piece)) for piece in _HOLE.split(title)) for title in titles)
 
 
 def _find_used_names(path: str, file: SyntaxFile, own: dict[str, ImportedName]) -> Iterator[str]:
-    """Yield dotted names of the project's code that the file uses, including members of whole modules."""
+    """Yield the dotted names of the project's code that the file uses, including members of imported modules."""
     for node in file.find_nodes("use.line"):
         if get_text(node) in own:
             imported = own[get_text(node)]

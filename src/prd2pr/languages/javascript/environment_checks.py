@@ -1,7 +1,7 @@
-"""Checks of JavaScript source that inspects its process: how it was started and what else runs in it.
+"""Check for JavaScript source that inspects its process: how it was started and what else runs in it.
 
-Many of these queries have legitimate uses: a program reads its arguments, a logger checks for a terminal. What no
-library needs is refused; what some need is reported as a warning.
+Many of these checks have legitimate uses: a program reads its arguments, and a logger checks for a terminal. Code that
+no library needs is refused; code that some libraries need is reported as a warning.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check_environment(root: Node, path: str) -> Iterator[Found]:
 
 
 def resolve_member_name(node: Node | None, aliases: Mapping[str, str]) -> str:
-    """Return `process.argv.1` for `process["ar" + "gv"][1]`; empty if it is not a chain of names."""
+    """Return `process.argv.1` for `process["ar" + "gv"][1]`, or an empty string if the node is not a chain of names."""
     if node is None:
         return ""
     if node.type in {"member_expression", "subscript_expression"}:
@@ -81,7 +81,7 @@ def fold_constant(node: Node) -> str:
 
 
 def _find_aliases(root: Node) -> dict[str, str]:
-    """Return other names of `process` and its members."""
+    """Return the other names of `process` and its members."""
     found = {"globalThis": "globalThis", "global": "globalThis", "window": "globalThis"}
     for each in read_imports(root):
         if each.source in {"process", "node:process"}:
@@ -112,14 +112,14 @@ def _check_member(node: Node, name: str, path: str) -> Iterator[Found]:
 
 
 def _is_whole(node: Node) -> bool:
-    """Return whether the object itself is used, not a member."""
+    """Return whether the object itself is used, rather than one of its members."""
     return node.parent is None or node.parent.type not in {"member_expression", "subscript_expression"}
 
 
 def _decides_by(node: Node, path: str) -> bool:
-    """Return whether a function, or code through a variable, branches on the value.
+    """Return whether a function branches on the value, directly or through a variable.
 
-    At the top level a file may check whether it is the program itself.
+    Code at the top level may check whether the file is the main program.
     """
     file = path.rpartition("/")[2]
     top, compared, inside = node, False, False

@@ -1,4 +1,4 @@
-"""Find the expected values of JavaScript tests, and other values of their types."""
+"""Find the expected values of JavaScript tests, and replacements of the same type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _find_expected(body: Node, names: AssertionNames, helpers: dict[str, set[int
 
 
 def _find_helpers(root: Node, names: AssertionNames) -> Iterator[tuple[str, set[int]]]:
-    """Yield functions of the file that assert, with the positions of parameters that are expected values."""
+    """Yield the asserting functions of the file, with the positions of parameters that are expected values."""
     for node in walk(root):
         function = get_field(node, "value") if node.type == "variable_declarator" else node
         name = get_text(get_field(node, "name"))
@@ -60,7 +60,7 @@ def _find_helpers(root: Node, names: AssertionNames) -> Iterator[tuple[str, set[
 
 
 def _make_edits(node: Node, tables: ValueOrigins) -> Iterator[tuple[Node, str]]:
-    """Yield nodes with their replacements: the value itself, or the literal it comes from."""
+    """Yield nodes with their replacements. The node is the value itself or the literal that it comes from."""
     if other := _make_other_value(node):
         yield node, other
         return
@@ -70,7 +70,7 @@ def _make_edits(node: Node, tables: ValueOrigins) -> Iterator[tuple[Node, str]]:
 
 
 def _rewrite_holder(holder: Node, changed: list[tuple[Node, str]]) -> str:
-    """Replace all values at once: a test may stop at the first row of a table."""
+    """Replace all values at once, because a test may stop at the first row of a table."""
     data, begin = (holder.text or b""), holder.start_byte
     for node, other in sorted(changed, key=lambda each: each[0].start_byte, reverse=True):
         data = data[: node.start_byte - begin] + other.encode() + data[node.end_byte - begin :]
@@ -78,7 +78,7 @@ def _rewrite_holder(holder: Node, changed: list[tuple[Node, str]]) -> str:
 
 
 def _make_other_value(node: Node) -> str:
-    """Return a literal of the same kind, so that code which reads the test file finds the replaced value."""
+    """Return a literal of the same kind, so that code that reads the test file finds the replaced value."""
     text = get_text(node)
     if _WHOLE.fullmatch(text):
         return str(int(text) + _OFFSET)

@@ -1,4 +1,4 @@
-"""Classify the failure of a JavaScript test: an assertion, a missing planned name, or something else."""
+"""Classify the failure of a JavaScript test as an assertion, a missing planned name, or something else."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _find_place(stack: str, context: RunnerContext) -> tuple[str, int]:
     return "", 0
 
 
-def _get_kind(  # noqa: PLR0917 all that classifies a failure
+def _get_kind(  # noqa: PLR0917 everything that the kind depends on
     thrown: ThrownError, message: str, stage: Stage, path: str, at: str, file: ParsedTestFile, context: RunnerContext
 ) -> tuple[FailureKind, str]:
     if thrown.is_explicit or thrown.is_assertion:
@@ -84,7 +84,7 @@ def _find_missing_import(message: str, importer: str, context: RunnerContext) ->
         if export := pattern.search(message):
             return _resolve_import(importer, export["module"], export["name"])
     if package := _NO_PACKAGE.search(message):
-        return _resolve_import(importer, package[1] or package[2])  # an alias leads to the project's code
+        return _resolve_import(importer, package[1] or package[2])  # an alias refers to the project's code
     if file := _NO_FILE.search(message):
         return _resolve_file(file[1].removeprefix("file://").partition("?")[0], file[2], context)
     if unresolved := _NOT_RESOLVED.search(message):
@@ -123,7 +123,7 @@ def _relativize(place: str, context: RunnerContext) -> str:
 
 
 def _find_missing_name(thrown: ThrownError, message: str, at: str, path: str, context: RunnerContext) -> str:
-    """Return a name that the test imports but the project does not define; CommonJS and bundlers allow that."""
+    """Return a name that the test imports but the project does not define, which CommonJS and bundlers allow."""
     if at != path:
         return ""
     if thrown.name == "ReferenceError" and (lacking := _NOT_DEFINED.search(message)):
@@ -142,7 +142,7 @@ def _find_missing_name(thrown: ThrownError, message: str, at: str, path: str, co
 
 
 def _find_bundled_name(words: list[str], path: str, context: RunnerContext) -> str:
-    """Return the imported name behind a bundler's form, such as `__vi_import_0__.earn` or `_points.earn`."""
+    """Return the imported name for a bundler's form of it, such as `__vi_import_0__.earn` or `_points.earn`."""
     if len(words) != 2 or not words[0].startswith("_"):
         return ""
     imports = read_imports(parse_text(select_grammar(path), context.texts.get(path, "")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 ENDINGS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-# The patterns of node, vitest and jest together; by directory alone helpers would match too.
+# The combined patterns of node, vitest and jest. The directory alone would match helpers too.
 _NAMED = re.compile(r"(^|/)(test|test-[^/]*|[^/]*[._-](test|spec))\.[cm]?[jt]sx?$")
 _IN_DIRECTORY = re.compile(
     r"(^|/)__tests__/(?!.*(helpers?|fixtures?|utils|setup|__mocks__|__snapshots__)).*\.[cm]?[jt]sx?$"
@@ -23,6 +23,6 @@ def is_test_file(path: str) -> bool:
 
 
 def name_module(path: str) -> str:
-    """Return the module's name in designs: `src.points` for `src/points.js`."""
+    """Return the name of a module in designs, such as `src.points` for `src/points.js`."""
     stem = re.sub(r"\.[cm]?[jt]sx?$", "", path)
     return stem.removesuffix("/index").replace("/", ".")

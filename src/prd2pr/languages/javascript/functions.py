@@ -31,7 +31,7 @@ def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
 
 
 def _read_name(node: Node) -> str:
-    """Return the name; empty for callbacks and inner functions, which belong to their outer function."""
+    """Return the name. It is empty for callbacks and inner functions, which belong to their outer function."""
     own = get_text(get_field(node, "name"))
     parent = node.parent
     if parent is None or _is_inside(node):
@@ -85,7 +85,6 @@ def _is_inside(node: Node) -> bool:
 
 
 def _find_exported(root: Node) -> frozenset[str]:
-    """Return the exported names."""
     found: set[str] = set()
     for node in walk(root):
         if node.type == "export_statement":

@@ -1,4 +1,4 @@
-"""The grammars of JavaScript and TypeScript, and predicates for what a query cannot express."""
+"""The grammars of JavaScript and TypeScript, and predicates for conditions that a query cannot express."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READING = ("read", "require", "import", "open", "createRead", "exists", "stat",
 
 
 def _is_member(node: Node, words: Sequence[str], _: Names) -> bool:
-    """Match a chain of members without layout and `?`."""
+    """Match a chain of members, ignoring layout and `?`."""
     text = re.sub(r"\s+|\?(?=\.)", "", get_text(node)).replace("globalThis.process", "process")
     return re.search(words[0], text) is not None
 
@@ -42,7 +42,7 @@ def _match_strings(node: Node, words: Sequence[str], _: Names) -> bool:
 
 
 def _is_made_here(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether the error was created here to inspect its stack; a caught error may be logged with its stack."""
+    """Return whether the error was created to inspect its stack. A caught error may be logged with its stack."""
     if node.type != "identifier":
         return _makes_error(node)
     bound = (each for each in walk(get_root(node)) if each.type == "variable_declarator")
@@ -82,7 +82,7 @@ def _is_read(node: Node, _: Sequence[str], __: Names) -> bool:
 
 
 def _joins_strings(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether a string is in the same chain of operators, not in a call inside it."""
+    """Return whether a string is in the same chain of operators, not in a call inside the chain."""
     return any(_is_same_chain(each, node) for each in walk(node) if each.type in {"string", "template_string"})
 
 

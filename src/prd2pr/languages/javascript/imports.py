@@ -1,4 +1,4 @@
-"""Imports of a file, by `import`, `require` or `await import`."""
+"""Imports of a JavaScript file through `import`, `require` or `await import`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WHOLE_MODULE = "*"
 
 @dataclass(frozen=True)
 class ImportedName:
-    local: str  # the name in this file
-    name: str  # in the module; `default`, or `*` for the whole module
-    source: str  # as written: ../src/points.js
+    local: str  # name in this file
+    name: str  # name in the module, `default`, or `*` for the whole module
+    source: str  # as written, such as ../src/points.js
     line: int
 
     @property
@@ -28,13 +28,13 @@ class ImportedName:
         return is_own_source(self.source)
 
     def dotted(self, path: str) -> str:
-        """Return the name in designs: src.points.earn, or src.points for the module."""
+        """Return the name in designs: src.points.earn, or src.points for the whole module."""
         module = resolve_own_module(path, self.source)
         return module if self.name in {WHOLE_MODULE, "default"} else f"{module}.{self.name}"
 
 
 def is_own_source(source: str) -> bool:
-    """Return whether the source is a file of the project: relative, or by a common alias."""
+    """Return whether the source is a file of the project, given as a relative path or through a common alias."""
     return source.startswith((".", "/", "@/", "~/", "#"))
 
 
@@ -73,7 +73,7 @@ def _read_statement(node: Node) -> Iterator[ImportedName]:
 
 
 def _read_loaded_module(value: Node | None) -> str:
-    """Return the module of `require("x")` or `await import("x")`, also in parentheses."""
+    """Return the module of `require("x")` or `await import("x")`, with or without parentheses."""
     while value is not None and value.type in {"await_expression", "parenthesized_expression"}:
         inner = list_children(value)
         value = inner[0] if inner else None
@@ -100,7 +100,7 @@ def _read_bound_names(name: Node | None, source: str) -> Iterator[ImportedName]:
 
 
 def read_string(node: Node | None) -> str:
-    """Return the value of a plain string; empty for anything else."""
+    """Return the value of a plain string, or an empty string for anything else."""
     if node is None or node.type != "string":
         return ""
     return "".join(_unescape(each) for each in node.named_children)

@@ -1,4 +1,4 @@
-"""The `jest` runner: one process for all files, with our reporter in its main process."""
+"""The `jest` runner: one process for all files, with our reporter in jest's main process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from prd2pr.languages.runner_kinds import (
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program; for a whole run the project's configuration selects the files."""
+    """Return one program. For a run of the whole suite, the project's configuration selects the files."""
     selected = () if context.whole else ("--runTestsByPath", *(context.place(path) for path in sorted(files)))
     argv = (
         "node",
         *context.stack.options,
         "node_modules/jest/bin/jest.js",
-        "--ci",  # no snapshot is written
+        "--ci",  # writes no snapshots
         f"--reporters={context.ours}/jest_report.mjs",
         "--coverage=false",
         "--watchman=false",
@@ -44,7 +44,7 @@ def read_results(output: ProgramOutput, context: RunnerContext) -> ProgramResult
 
 
 def _mark_jest_assertion(ended: FinishedTest) -> FinishedTest:
-    """Mark jest's assertions, which are plain errors whose text begins with `expect(`."""
+    """Mark jest's assertion errors, which are plain errors whose text starts with `expect(`."""
     thrown = ended.thrown
     if thrown is None:
         return ended

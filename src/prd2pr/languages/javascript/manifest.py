@@ -1,4 +1,4 @@
-"""Check changes of `package.json` other than dependencies, which a story may not make."""
+"""Report changes of `package.json` other than dependencies, which a story may not make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `node:test` runner: one process for each file, with our reporter inside it."""
+"""The `node:test` runner: one process for each file, with our reporter in the same process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make JavaScript functions return other values: a test that still passes does not check the result."""
+"""Make JavaScript functions return other values, to find tests that do not check the result."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 # Returns a value of the same kind, so that only a test that checks the value notices: slightly different, or (`wholly`)
 # completely. Declared at the end of the file and hoisted.
 _OTHER = "\n" + read_program("javascript", "other_value.js")
-_TOLERANT_BODY = "{ try { return CALL; } catch { return 41975; } }"  # an expected error is not thrown either
+_TOLERANT_BODY = "{ try { return CALL; } catch { return 41975; } }"  # suppresses expected errors too
 _TYPED_PARAMETERS = ("(value, wholly, depth = 0)", "(value: any, wholly?: any, depth: any = 0): any")
 
 
 def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind, tuple[Edit, ...]]]:
-    """A pure function gets a second replacement value instead of doing nothing: `undefined` would be noticed by a test
-    that only checks for any result."""
+    """Yield edits that replace the return value, or that make the function do nothing.
+
+    A pure function gets a second replacement value instead, because a test that only checks for any result would notice
+    `undefined`.
+    """
     function, body = changed.function, changed.body
     answers = _returns_value(function)
     if answers:
@@ -37,7 +40,7 @@ def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind,
 
 
 def _make_other_return(changed: ChangedFunction, *, wholly: bool) -> tuple[Edit, ...]:
-    """Keep the behaviour, `this` and arguments, and change only the return value."""
+    """Change only the return value, and keep the behaviour, `this` and the arguments."""
     path, body = changed.path, changed.body
     name = f"prd2pr_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     later = any(each.type == "async" for each in changed.node.children)
@@ -51,7 +54,10 @@ def _make_other_return(changed: ChangedFunction, *, wholly: bool) -> tuple[Edit,
 
 
 def _returns_value(function: NamedFunction) -> bool:
-    """Return whether the function returns a value other than `this`; not for constructors, setters or generators."""
+    """Return whether the function returns a value other than `this`.
+
+    Constructors, setters and generators do not count.
+    """
     node, body = function.node, function.body
     if body is None or _is_constructor(function) or _is_marked(node, {"set", "*"}) or "generator" in node.type:
         return False
@@ -70,7 +76,7 @@ def _is_marked(node: Node, words: set[str]) -> bool:
 
 
 def _walk_own(body: Node) -> Iterator[Node]:
-    """Yield nodes of the body outside inner functions."""
+    """Yield the nodes of the body, without inner functions."""
     pending = [body]
     while pending:
         node = pending.pop()

@@ -40,7 +40,7 @@
 ((call_expression function: (_) @hook) @hook.call
   (#any-of? @hook "before" "beforeEach" "beforeAll" "after" "afterEach" "afterAll"))
 
-; --- modules that tests load, replace and call. Setting up a mock (`now.mockReturnValue(5)`) is no call.
+; --- modules that tests load, replace and call. Setting up a mock (`now.mockReturnValue(5)`) does not count as a call.
 ((call_expression function: (_) @callee arguments: (arguments (string) @loaded))
   (#any-of? @callee "import" "require") (#first? @loaded))
 ((call_expression function: (_) @callee arguments: (arguments (string) @replaced))

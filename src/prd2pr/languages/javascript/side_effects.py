@@ -1,4 +1,4 @@
-"""Determine whether a JavaScript function has side effects; if unsure, it has."""
+"""Determine whether a JavaScript function has side effects. In doubtful cases, it does."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 
 class SideEffects:
     def __init__(self, file: SyntaxFile) -> None:
-        self._known_functions = {each.name for each in find_functions(file)}  # each is checked separately
+        self._known_functions = {each.name for each in find_functions(file)}  # each is checked on its own
 
     def has_side_effects(self, function: NamedFunction) -> bool:
-        """Return whether it changes something it did not create, or calls an unknown function."""
+        """Return whether the function changes something that it did not create, or calls an unknown function."""
         body = function.body
         if body is None:
             return False
@@ -65,7 +65,7 @@ class SideEffects:
 
 
 def _find_local_names(body: Node) -> set[str]:
-    """Return its local names: variables, and parameters of inner functions."""
+    """Return the local names: variables, and parameters of inner functions."""
     found: set[str] = set()
     for node in walk(body):
         if node.type == "variable_declarator":
@@ -87,7 +87,7 @@ def _walk_optional(node: Node | None) -> Iterator[Node]:
 
 
 def _find_root_name(node: Node | None) -> str:
-    """Return the first name of a chain of members and calls; empty if it begins with a literal."""
+    """Return the first name in a chain of members and calls, or an empty string if it starts with a literal."""
     while node is not None and node.type not in {"identifier", "this", "super"}:
         inner = (
             get_field(node, "object")

@@ -1,4 +1,5 @@
-; Findings in JavaScript and TypeScript source. A capture is the code of its finding; for one node the first pattern counts.
+; Findings in JavaScript and TypeScript source. Each capture names a finding code.
+; If several patterns match a node, the first one counts.
 
 ; --- detects tests
 ((member_expression) @GRN401

@@ -1,4 +1,4 @@
-"""Checks of JavaScript source besides the query `source.scm`: predicates of the query, imports, and copied values."""
+"""Checks of JavaScript source in addition to the query `source.scm`: its predicates, imports, and copied values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _find_more(path: str, file: SyntaxFile) -> Iterator[Found]:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield literal arguments of a call with the literal expected from it."""
+    """Yield the literal arguments of a call with the literal expected from it."""
     literals = {node.id for node in file.find_nodes("literal")}
     for each in find_assertions(file.root, find_assertion_names(file.root)):
         if each.subject is not None and each.expected is not None and each.expected.id in literals:

@@ -1,4 +1,4 @@
-"""Find the names in a test file that refer to the tested code or to its results."""
+"""Find the names in a JavaScript test file that refer to the tested code or to its results."""
 
 from __future__ import annotations
 

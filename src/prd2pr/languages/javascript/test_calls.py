@@ -1,4 +1,4 @@
-"""Parse calls that declare tests and suites: `test`, `it.only`, `describe.each([…])`, `t.test`."""
+"""Parse calls that declare tests and suites, such as `test`, `it.only`, `describe.each([…])` and `t.test`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES: dict[str, tuple[Kind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class DeclarationCall:
-    """One declaration of a test or suite."""
+    """A declaration of a test or suite."""
 
     node: Node
     kind: Kind
@@ -38,7 +38,7 @@ class DeclarationCall:
     title: Node | None
     options: Node | None
     function: Node | None
-    table: Node | None  # of `each`
+    table: Node | None  # argument of `each`
 
     @property
     def body(self) -> Node | None:
@@ -46,7 +46,7 @@ class DeclarationCall:
 
 
 def map_runner_names(imports: Iterator[ImportedName]) -> dict[str, str]:
-    """Return local names of a runner's functions; node:test as a whole is `test`, however it is imported."""
+    """Map local names to a runner's functions. The whole module node:test counts as `test`, however it is imported."""
     return {each.local: _get_runner_name(each) for each in imports if each.source in RUNNERS}
 
 
@@ -58,7 +58,7 @@ def _get_runner_name(imported: ImportedName) -> str:
 def parse_test_call(
     node: Node, names: Mapping[str, str], contexts: frozenset[str] = frozenset()
 ) -> DeclarationCall | None:
-    """Parse one declaration. `contexts`: parameters of enclosing tests, which declare subtests."""
+    """Parse a declaration. `contexts` are the parameters of enclosing tests, which declare subtests."""
     if node.type != "call_expression":
         return None
     callee, table = get_field(node, "function"), None
@@ -75,9 +75,9 @@ def parse_test_call(
     if kind is None:
         return None
     if table is None and ("each" in rest or "for" in rest):
-        return None  # the inner call of `test.each(table)(title, …)`
+        return None  # this is the inner call of `test.each(table)(title, …)`
     if given is not None and given.type == "template_string":
-        return None  # `test.each` with a template table: the outer call is the declaration
+        return None  # for `test.each` with a template table, the outer call declares the test
     return _make_call(node, kind, (*marks, *rest), given, table)
 
 
@@ -121,7 +121,7 @@ def read_first_parameter(function: Node | None) -> str:
 
 
 def read_title(node: Node | None) -> tuple[str, bool]:
-    """Return the title, and whether it has placeholders filled at run time."""
+    """Return the title, and whether it has placeholders that are filled in at run time."""
     if node is None:
         return "<anonymous>", False
     if node.type == "string":

@@ -1,5 +1,5 @@
 ; Findings about whole JavaScript test files and their helpers.
-; Names: `asserts` has the assertion objects, `tested` the strings that name modules which must not be mocked.
+; Names: `asserts` has the assertion objects, `tested` the strings that name modules that must not be mocked.
 
 ((call_expression function: (_) @callee) @RED304
   (#any-of? @callee "process.exit" "process.abort" "process.kill" "process.reallyExit")

@@ -1,4 +1,4 @@
-"""Checks of JavaScript test files besides the queries: marks, assertions and what surrounds them, mocked modules."""
+"""Checks of JavaScript test files in addition to the queries: marks, assertions, mocked modules."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _check_test(file: SyntaxFile, test: JavaScriptTest, names: Names, fact: Make
         match["hook.call"]
         for suite in test.chain
         for match in file.find("hook.call", suite.node)
-        if match.text("hook").startswith("before")  # set-up may call the tested code
+        if match.text("hook").startswith("before")  # set-up hooks may call the tested code
     )
     if not any(uses_subject(file, node, names["subject"]) for node in (test.node, *hooks)):
         yield fact("RED410", "does not use the project's code")
@@ -135,13 +135,13 @@ def _check_assertions(found: list[Assertion], test: JavaScriptTest, fact: MakeFa
 
 
 def _is_message_only(each: Assertion) -> bool:
-    """Return whether a non-string second argument of `assert(half(300), 150)` was meant to be compared."""
+    """Return whether the second argument of `assert(half(300), 150)` was meant to be compared. It is not a string."""
     kinds = {"number", "array", "object", "true", "false", "null", "regex", "unary_expression"}
     return each.form == "ok" and each.expected is not None and each.expected.type in kinds
 
 
 def _is_constant_assertion(each: Assertion) -> bool:
-    if each.form in {"fail", "helper"}:  # a helper's arguments are often all literals: it calls the code itself
+    if each.form in {"fail", "helper"}:  # a helper may take only literals and call the code itself
         return False
     if each.form in {"match", "toMatch"} and each.expected is not None and get_text(each.expected) in _ANYTHING:
         return True
@@ -171,7 +171,7 @@ def _always_fails(each: Assertion) -> bool:
 
 
 def _is_reached_by_code(node: Node, top: Node) -> bool:
-    """Return whether `assert.fail` depends on the code: in a `try` after a call, or under a condition."""
+    """Return whether `assert.fail` depends on the code: it follows a call in a `try`, or is under a condition."""
     inner = node
     for parent in ancestors(node, top):
         if parent.type in {"if_statement", "switch_case", "catch_clause", "ternary_expression"}:
@@ -209,7 +209,7 @@ def _is_swallowed(node: Node, top: Node) -> bool:
 
 
 def _passes_error_on(handler: Node) -> bool:
-    """Return whether the handler rethrows or passes the error on: `catch (error) { done(error); }`."""
+    """Return whether the handler rethrows the error or passes it on, as in `catch (error) { done(error); }`."""
     caught = get_text(get_field(handler, "parameter"))
     for each in walk(handler):
         if each.type == "throw_statement":
@@ -225,7 +225,7 @@ def _passes_error_on(handler: Node) -> bool:
 
 
 def _is_unawaited(node: Node, top: Node) -> bool:
-    """Return whether the node is in a callback of `then`, `setTimeout` etc. whose call is a bare statement."""
+    """Return whether the node is in a callback of `then`, `setTimeout` or similar whose call is a bare statement."""
     for parent in ancestors(node, top):
         if parent.type != "call_expression":
             continue
@@ -242,7 +242,7 @@ def _is_unawaited(node: Node, top: Node) -> bool:
 
 
 def _is_promise_body(node: Node) -> bool:
-    """Return whether the node is `new Promise((resolve) => …)`, whose body is awaited with it."""
+    """Return whether the node is `new Promise((resolve) => …)`, whose body is awaited with the promise."""
     return node.type == "new_expression" and get_text(get_field(node, "constructor")) == "Promise"
 
 
@@ -262,8 +262,10 @@ def _read_parameters(call: Node) -> str:
 
 
 def _find_tested_modules(path: str, file: SyntaxFile, planned: tuple[str, ...]) -> set[str]:
-    """Return modules that must not be mocked: planned ones, and those that the tests call. Other mocked modules are
-    dependencies, which a test sets up but does not call."""
+    """Return the modules that must not be mocked: planned ones, and those that the tests call.
+
+    Other mocked modules are dependencies, which a test sets up but does not call.
+    """
     imports = [each for each in read_imports(file.root) if each.is_own]
     own = {resolve_own_module(path, each.source) for each in imports} | set(_resolve_sources(path, file, "loaded"))
     replaced = set(_resolve_sources(path, file, "replaced"))

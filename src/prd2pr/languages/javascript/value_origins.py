@@ -1,4 +1,4 @@
-"""Find the literal behind a named expected value of a test: a constant, or a column of a table."""
+"""Find the literal that a named expected value comes from: a constant, or a column of a table."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ if TYPE_CHECKING:
 
 _SCALARS = frozenset({"number", "string", "true", "false", "unary_expression"})
 _ITERATORS = frozenset({"forEach", "map", "each", "for"})
-Column = str | int | None  # of a row: a key, an index, or None for the row itself
+Column = str | int | None  # position in a row: a key, an index, or None for the row itself
 
 
 class ValueOrigins:
-    """Resolves names of one test file. A name that is also passed to the tested code is not an expected value."""
+    """The origins of the values in one test file.
+
+    A name that is also passed to the tested code is not an expected value.
+    """
 
     def __init__(self, root: Node) -> None:
         self._root = root
 
     def find_values(self, node: Node) -> list[Node]:
-        """Return the literals that the expected value may be; none if unknown."""
+        """Return the literals that the expected value may have, or nothing if they are unknown."""
         holder, column = self._resolve(node)
         if holder is None:
             return []
@@ -32,7 +35,7 @@ class ValueOrigins:
         return self._resolve(node)[0]
 
     def _resolve(self, node: Node) -> tuple[Node | None, Column]:
-        """Return the array, object or literal that holds the value, and the column."""
+        """Return the array, object or literal that contains the value, and the column."""
         if node.type == "member_expression":
             name, key = get_field(node, "object"), get_text(get_field(node, "property"))
             if name is None or name.type != "identifier":
@@ -54,7 +57,7 @@ class ValueOrigins:
     # --- resolving names -----------------------------------------------------------------------------------
 
     def _find_constant(self, name: Node) -> Node | None:
-        """Return a constant such as `const want = [1, 2]`, also through a call such as `cases.slice(1)`."""
+        """Return a constant such as `const want = [1, 2]`, including uses through a call such as `cases.slice(1)`."""
         while name.type in {"call_expression", "member_expression", "as_expression", "parenthesized_expression"}:
             inner = get_field(name, "function") or get_field(name, "object") or next(iter(list_children(name)), None)
             if inner is None:
@@ -98,7 +101,7 @@ class ValueOrigins:
         )
         if callee is None or not parameters:
             return None
-        if callee.type == "call_expression":  # test.each(table)(title, callback)
+        if callee.type == "call_expression":  # as in test.each(table)(title, callback)
             table = next(iter(list_children(get_field(callee, "arguments"))), None)
             word = get_text(get_field(callee, "function")).rpartition(".")[2]
         else:
@@ -117,7 +120,7 @@ class ValueOrigins:
         return all(_is_binding(each) or _is_expected_position(each) for each in uses)
 
     def _is_safe_key(self, name: Node, key: str) -> bool:
-        """Return whether `row.want` is only used as an expected value, and the row never as a whole."""
+        """Return whether `row.want` is used only as an expected value and the row is never used as a whole."""
         uses = [each for each in walk(self._root) if each.type == "identifier" and get_text(each) == get_text(name)]
         for each in uses:
             parent = each.parent
@@ -134,7 +137,7 @@ _ABSENT = -1
 
 
 def _find_column(pattern: Node | None, name: str) -> Column:
-    """Return the part of a pattern that has the name; None: the whole; `_ABSENT`: no part."""
+    """Return the part of the pattern that has this name: None for the whole pattern, `_ABSENT` if no part has it."""
     if pattern is not None and pattern.type in {"required_parameter", "lexical_declaration", "variable_declarator"}:
         pattern = (
             get_field(pattern, "pattern") or get_field(pattern, "name") or next(iter(list_children(pattern)), None)
@@ -156,7 +159,7 @@ def _find_column(pattern: Node | None, name: str) -> Column:
 
 
 def _find_position(parameters: list[Node], name: str) -> int:
-    """Return the parameter's position, since a row is spread over the parameters."""
+    """Return the parameter's position, because a row is spread over the parameters."""
     return next((at for at, each in enumerate(parameters) if _find_column(each, name) is None), _ABSENT)
 
 
@@ -176,7 +179,7 @@ def _list_cells(holder: Node, column: Column) -> list[Node]:
 
 
 def _list_values(node: Node) -> list[Node]:
-    """Return every literal in the node; computed values are unknown."""
+    """Return every literal in the node, or nothing if a value is computed."""
     if node.type in _SCALARS:
         return [node]
     if node.type == "array":

@@ -1,4 +1,4 @@
-"""The `vitest` runner: one process for all files, with our reporter in its main process; tests run in workers."""
+"""The `vitest` runner: one process for all files, with our reporter in the main process and tests in workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from prd2pr.languages.runner_kinds import (
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program; for a whole run the project's configuration selects the files."""
+    """Return one program. For a run of the whole suite, the project's configuration selects the files."""
     selected = () if context.whole else tuple(context.stack.to_stack_path(path) for path in sorted(files))
     argv = (
         "node",
@@ -62,7 +62,7 @@ def read_results(output: ProgramOutput, context: RunnerContext) -> ProgramResult
     return ProgramResults(
         ended=ended,
         broken=broken,
-        # The project's configuration selects test files; an excluded one was not interrupted.
+        # A file that the project's configuration excludes did not run, but was not interrupted either.
         finished=loaded | (not_loaded if done else frozenset()),
         problems=(
             *problems,
@@ -77,7 +77,7 @@ def _read_path(fact: dict[str, Any], context: RunnerContext) -> str:
 
 
 def _make_finished(path: str, fact: dict[str, Any], setups: dict[tuple[str, str], ThrownError | None]) -> FinishedTest:
-    """Make a result; tests of a suite whose set-up failed have failed there."""
+    """Make a result. If a suite's set-up failed, its tests have failed there."""
     titles = tuple(str(fact.get("titles", "")).split("\0"))
     around = ["\0".join(titles[:end]) for end in range(1, len(titles))]
     setup = next((setups[path, name] for name in around if (path, name) in setups), None)

@@ -1,4 +1,4 @@
-"""Run a command that builds and runs all tests of a project, without test files that do not compile."""
+"""Run a command that builds and runs all tests of a project, except test files that do not compile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
 
 QUIET_SECONDS = 900.0
 MAX_ROUNDS = 4
-MAX_OUTPUT = 20_000  # characters of its end that are reported
+MAX_OUTPUT = 20_000  # number of characters reported from the end of the output
 ERROR = re.compile(r"^(?:\[ERROR\] )?(\S*?[^\s/]+\.java):(?:\[\d+,\d+\] |\d+: error: )", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _find_broken_files(output: str, here: str, files: list[str]) -> list[str]:
-    """Return the test files that do not compile, if nothing else is broken."""
+    """Return the test files that do not compile, or nothing if other files are broken too."""
     reported = {os.path.relpath(Path(here, path), here) for path in ERROR.findall(output)}
     own = {path for path in reported if path in files and Path(path).is_file()}
     return sorted(own) if reported == own else []
@@ -56,7 +56,7 @@ def _list_results(pattern: str) -> list[Path]:
 
 
 def _delete_results(pattern: str) -> None:
-    """Delete result files that are committed or from an earlier round."""
+    """Delete result files that are committed or come from an earlier round."""
     for path in _list_results(pattern):
         path.unlink()
 

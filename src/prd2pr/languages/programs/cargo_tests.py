@@ -1,7 +1,7 @@
-"""Build the test programs of a Cargo project and run each twice: all tests, then those that passed.
+"""Build the test programs of a Cargo project and run each twice: first all tests, then those that passed.
 
-As with Go, a program that falsifies its output is caught in one of both runs: the first has canaries that must fail and
-so must end with status 101, the second has none and must end with 0.
+As with Go, a program that falsifies its output is caught in one of the two runs. The first run has canaries that must
+fail, so it must exit with status 101. The second has none and must exit with 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUIET_SECONDS = 45.0
 BUILD_SECONDS = 900.0
 MAX_BUILD_OUTPUT = 30_000_000
 MAX_PROCESSES = 200
-MAX_NAMES = 1500  # tests on one command line
+MAX_NAMES = 1500  # maximum number of tests on one command line
 EVENT_PATTERN = re.compile(r'\{ "type": "test", .*\}$', re.MULTILINE)
 UNIT_KINDS = frozenset({"lib", "rlib", "bin", "proc-macro", "cdylib", "staticlib", "dylib"})
 
@@ -66,7 +66,7 @@ def _build(pipe: ResultPipe) -> list[CargoTestProgram]:
 def _report_errors(
     pipe: ResultPipe, built: set[str], errors: dict[str, list[dict[str, Any]]], ran: ProcessResult
 ) -> None:
-    """Report programs that were not built, with their own errors or else those of their dependencies."""
+    """Report the programs that were not built, with their own errors or, failing that, those of their dependencies."""
     files = [path for path in pipe.order["files"] if path not in built]
     other = [error for path, found in errors.items() if path not in pipe.order["files"] for error in found]
     if ran.status == 0 and not files:
@@ -79,7 +79,7 @@ def _report_errors(
 
 
 def _list_own_crates(facts: list[dict[str, Any]]) -> list[str]:
-    """Return libraries built from the project's files."""
+    """Return the libraries that are built from the project's files."""
     targets = [
         fact["target"] for fact in facts if "target" in fact and str(fact.get("package_id", "")).startswith("path+")
     ]
@@ -87,7 +87,7 @@ def _list_own_crates(facts: list[dict[str, Any]]) -> list[str]:
 
 
 def _read_crate_names() -> list[str]:
-    """Return the manifest's crate names, also without a library."""
+    """Return the crate names in the manifest, including crates without a library."""
     try:
         manifest = tomllib.loads(Path("Cargo.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -111,7 +111,7 @@ def _make_error(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_project_span(span: dict[str, Any]) -> dict[str, Any]:
-    """Return the span in the project's file: an error inside `assert_eq!` belongs to the macro's call."""
+    """Return the span in the project's file. An error inside `assert_eq!` belongs to the call of the macro."""
     while Path(span.get("file_name", "")).is_absolute() and span.get("expansion"):
         span = span["expansion"]["span"]
     return span
@@ -172,7 +172,7 @@ class CargoTestProgram:
         return run_process(argv, self._home, self._environment(), quiet=QUIET_SECONDS)
 
     def _environment(self) -> dict[str, str]:
-        """Return Cargo's variables that tests use. RUSTC_BOOTSTRAP enables JSON results on stable Rust."""
+        """Return the Cargo variables that tests use. RUSTC_BOOTSTRAP enables JSON results on stable Rust."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CARGO", "RUST"))}
         return {
             **kept,
@@ -183,7 +183,7 @@ class CargoTestProgram:
         }
 
     def _locate_test(self, name: str) -> list[str]:
-        """Return the file of a unit test and its name in it."""
+        """Return the file of a unit test, and the test's name in that file."""
         if not self._is_unit:
             return [self.source, name]
         parts, root = name.split("::"), Path(self.source).parent

@@ -1,7 +1,7 @@
-"""Build the test binary of each package and run it twice: all tests, then those that passed.
+"""Build the test binary of each package and run it twice: first all tests, then those that passed.
 
-A binary that falsifies its output is caught in one of both runs: the first has canaries that must fail, so it must end
-with status 1; the second has none, so it must end with status 0.
+A binary that falsifies its output is caught in one of the two runs. The first run has canaries that must fail, so it
+must exit with status 1. The second has none, so it must exit with status 0.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ else:
     sys.path.insert(0, str(Path(__file__).parent))
     from processes import BinaryDigests, ProcessResult, ResultPipe, run_process
 
-QUIET_SECONDS = 45.0  # without output; less than the stall limit of the whole run
+QUIET_SECONDS = 45.0  # time without output; less than the stall limit of the whole run
 BUILD_SECONDS = 600.0
-MAX_ROUNDS = 6  # of excluding test files that do not compile
-MAX_PROCESSES = 200  # for one package: each test that ends the process needs another one
-MAX_ARGUMENT_LENGTH = 90_000  # characters of an argument
+MAX_ROUNDS = 6  # builds, each without the test files that did not compile before
+MAX_PROCESSES = 200  # limit for one package; each test that ends the process needs another process
+MAX_ARGUMENT_LENGTH = 90_000  # maximum number of characters
 ERROR_PATTERN = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):\d+(?::\d+)?: ", re.MULTILINE)
 FUNCTION_PATTERN = re.compile(r"^func ((?:Test|Example|Fuzz)\w*)\s*\(", re.MULTILINE)
 ENDED_PATTERN = re.compile(r"^.*?--- (PASS|FAIL|SKIP): ((?:Test|Example|Fuzz)[^\s/]*) \(\d+\.\d+s\)$", re.MULTILINE)
@@ -52,7 +52,7 @@ class GoTestPackage:
     def __init__(self, pipe: ResultPipe, order: dict[str, Any]) -> None:
         self._pipe, self._order = pipe, pipe.order
         self._directory: str = order["directory"]
-        self._files: list[str] = order["files"]  # requested
+        self._files: list[str] = order["files"]  # requested test files
         self._all_files: list[str] = order["beside"]  # all test files of the package
         self._binary = f"{self._order['scratch']}/{order['number']}.test"
         self._built = False
@@ -88,7 +88,7 @@ class GoTestPackage:
         return run_process(argv, str(here), dict(os.environ), quiet=BUILD_SECONDS, still=self._pipe.report_building)
 
     def _find_broken_files(self, output: str, left_out: list[str]) -> list[str]:
-        """Return the test files that do not compile, if nothing else is broken."""
+        """Return the test files that do not compile, or nothing if other files are broken too."""
         reported = {os.path.normpath(path) for path in ERROR_PATTERN.findall(output)}
         tests = {path for path in reported if path in self._all_files and path not in left_out}
         return sorted(tests) if reported == tests else []
@@ -102,7 +102,7 @@ class GoTestPackage:
         self._pipe(event="finished", package=self._directory, names=self._names)
 
     def _run_all(self, binaries: BinaryDigests) -> set[str]:
-        """Run all tests, in as many processes as needed until each has a result."""
+        """Run all tests in as many processes as are needed to get a result for each."""
         pending, passed = list(self._names), set[str]()
         whole = self._order["whole"]
         for _ in range(MAX_PROCESSES):
@@ -114,7 +114,7 @@ class GoTestPackage:
                 reported_names = {name for _, name in ended} | set(STARTED_PATTERN.findall(ran.output))
                 pending = [name for name in pending if name not in reported_names]
                 if not reported_names & set(names):
-                    return passed  # it ends before any test
+                    return passed  # the process ended before any test
             if not pending:
                 break
         return passed
@@ -156,7 +156,7 @@ def _read_module_path() -> str:
 
 
 def _is_in_other_module(directory: str) -> bool:
-    """Return whether the directory is below another `go.mod`, which has its own stack."""
+    """Return whether the directory is below another `go.mod`, which is a separate stack."""
     places = [Path(directory), *Path(directory).parents]
     return any((place / "go.mod").is_file() for place in places if place != Path())
 
@@ -170,7 +170,7 @@ def _list_test_functions(path: str) -> list[str]:
 
 
 def _split_names(names: list[str]) -> list[list[str]]:
-    """Split names into groups that fit into an argument."""
+    """Split the names into groups that fit into one argument."""
     bundles: list[list[str]] = []
     room = 0
     for name in names:

@@ -1,7 +1,7 @@
 """Run the programs of one test run inside the sandbox, one after the other, and forward their results.
 
-Started by path with the standard library only; a language's programs are its children. Only this process has the
-secret of the events, and no other process may inspect its memory or descriptors.
+The launcher is started by path and uses only the standard library. A language's programs are its children. Only this
+process knows the secret of the events, and no other process may inspect its memory or descriptors.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
 CHUNK = 1 << 16
-MAX_PRINTED_BYTES = 16_000  # of the end of a program's output
+MAX_PRINTED_BYTES = 16_000  # number of bytes kept from the end of a program's output
 MAX_RESULT_BYTES = 32_000_000  # more than any suite writes
-DRAIN_SECONDS = 2.0  # to read a pipe after its program has ended
+DRAIN_SECONDS = 2.0  # time to read a pipe after its program has exited
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def run_program(program: dict[str, Any], send: Any) -> tuple[int, str, bool]:
-    """Run a program; return its status, the end of its output, and whether all results were forwarded."""
+    """Run a program. Return its status, the end of its output, and whether all results were forwarded."""
     ours, theirs = os.pipe()
     stdin = json.dumps({**program["parameters"], "secret": program["secret"], "pipe": theirs}).encode()
     with subprocess.Popen(
@@ -73,13 +73,13 @@ def write_input(process: subprocess.Popen[bytes], data: bytes) -> None:
         process.stdin.write(data)  # type: ignore[union-attr]
         process.stdin.close()  # type: ignore[union-attr]
     except BrokenPipeError:
-        return  # it ended immediately; its status shows why
+        return  # it exited immediately, and its status shows why
 
 
 def forward_output(process: subprocess.Popen[bytes], pipe: int, send: Any, *, from_stdout: bool) -> tuple[str, bool]:
-    """Forward the results from the pipe (or from stdout if `from_stdout`) and return the end of the output.
+    """Forward the results from the pipe, or from stdout if `from_stdout`, and return the end of the output.
 
-    Reading stops if a program produces too many results: the second value is then False.
+    If a program produces too many results, reading stops and the second value is False.
     """
     printed, received = bytearray(), 0
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -95,7 +95,7 @@ def forward_output(process: subprocess.Popen[bytes], pipe: int, send: Any, *, fr
                 if not data:
                     selector.unregister(key.fd)
                 elif key.fd == pipe or (from_stdout and key.fd == output):
-                    received += len(data) if from_stdout else 0  # data of the pipe is limited by its reader
+                    received += len(data) if from_stdout else 0  # the reader of the pipe limits its own data
                     if received > MAX_RESULT_BYTES:
                         return printed.decode("utf-8", "replace"), False
                     send(decode(data))
@@ -105,7 +105,7 @@ def forward_output(process: subprocess.Popen[bytes], pipe: int, send: Any, *, fr
             if process.poll() is not None:
                 ended = ended or time.monotonic()
                 if time.monotonic() - ended > DRAIN_SECONDS:
-                    break  # a child process keeps them open
+                    break  # a child process keeps the pipes open
     return printed.decode("utf-8", "replace"), True
 
 
@@ -117,7 +117,7 @@ def kill_group(leader: int) -> None:
 
 
 def read_result_files(program: dict[str, Any]) -> str | None:
-    """Return the result files of a program, separated by form feeds; None if they are too large."""
+    """Return a program's result files, separated by form feeds, or None if they are too large."""
     place = program["results"].removeprefix("file:") if program["results"].startswith("file:") else ""
     files = sorted(Path("/").glob(place.lstrip("/"))) if place else []
     if sum(each.stat().st_size for each in files) > MAX_RESULT_BYTES:

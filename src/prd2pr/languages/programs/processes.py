@@ -1,7 +1,9 @@
-"""Shared by the programs that build and run compiled tests; loaded by path, with the standard library only.
+"""Shared code of the programs that build and run compiled tests.
 
-These programs run between the launcher and the project: a test binary is their child and has neither their pipe nor
-their secret. Its output is not trusted; it is passed on unchanged and judged elsewhere.
+It is loaded by path and uses only the standard library.
+
+These programs run between the launcher and the project. A test binary is their child and has access neither to their
+pipe nor to their secret. Its output is not trusted: it is forwarded unchanged and judged elsewhere.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ from typing import Any
 
 NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: processes of the same user may not inspect this one
 CHUNK = 1 << 16
-HEAD_BYTES, TAIL_BYTES = 600_000, 300_000  # bytes kept of an output
-BEAT_SECONDS = 10.0  # between two heartbeats of a build
-DRAIN_SECONDS = 1.0  # to read an output after its program has ended
+HEAD_BYTES, TAIL_BYTES = 600_000, 300_000  # number of bytes kept from the start and the end of an output
+BEAT_SECONDS = 10.0  # time between two heartbeats of a build
+DRAIN_SECONDS = 1.0  # time to read an output after its program has exited
 
 
 class ResultPipe:
-    """Reports facts through a pipe, each line prefixed with a secret."""
+    """A pipe through which facts are reported, each on a line that starts with a secret."""
 
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(*NOT_DUMPABLE)
         given = json.load(sys.stdin)
         self._pipe, self._secret = int(given["pipe"]), str(given["secret"])
-        os.set_inheritable(self._pipe, False)  # noqa: FBT003 a positional argument
+        os.set_inheritable(self._pipe, False)  # noqa: FBT003 this argument is positional-only
         self.order: dict[str, Any] = json.loads(given["order"])
 
     def report_building(self) -> None:
@@ -62,9 +64,9 @@ def run_process(
     head: int = HEAD_BYTES,
     still: Callable[[], None] | None = None,
 ) -> ProcessResult:
-    """Run a command with both outputs combined. It is stopped if it prints nothing for `quiet` seconds.
+    """Run a command with stdout and stderr combined. It is stopped if it prints nothing for `quiet` seconds.
 
-    `still`: called periodically, as a heartbeat of a compiler that prints nothing for long.
+    `still` is called periodically, as a heartbeat for compilers that print nothing for a long time.
     """
     started = last_output = last_beat = time.monotonic()
     hung = False
@@ -101,7 +103,7 @@ def run_process(
             if process.poll() is not None:
                 ended = ended or now
                 if now - ended > DRAIN_SECONDS:
-                    break  # a child process keeps it open
+                    break  # a child process keeps the output open
             elif now - last_output > quiet:
                 hung = True
                 _kill_group(process.pid)
@@ -111,7 +113,7 @@ def run_process(
 
 
 class _OutputBuffer:
-    """Keeps the beginning and the end of an output."""
+    """A buffer that keeps the beginning and the end of an output."""
 
     def __init__(self, most: int) -> None:
         self._most, self._head, self._tail, self._lost = most, bytearray(), bytearray(), False
@@ -137,7 +139,7 @@ def _kill_group(leader: int) -> None:
 
 
 class BinaryDigests:
-    """Digests of built binaries, to notice tests that rewrite the next binary."""
+    """Digests of built binaries, to detect tests that rewrite the next binary."""
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""How a project is set up: detect its stacks, read its manifests, install its dependencies, find its tools.
+"""The set-up of a project: detect stacks, read manifests, install dependencies and find tools.
 
-It imports `domain`, `state` and `sandbox`, and the shared language tables.
+May import `domain`, `state` and `sandbox`, and the shared language tables.
 """

@@ -1,4 +1,4 @@
-"""Dependencies of a project's tests, installed once for each state of its manifests, outside the sandbox."""
+"""Install the dependencies of a project's tests outside the sandbox, once for each version of its manifests."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prd2pr.domain.stack import Stack
 from prd2pr.languages.project.installation import hold_install_lock, install_dependencies
 
 MODULES = "node_modules"
-COMPLETE_MARKER = ".prd2pr-complete"  # written last: without it the installation is incomplete
-KEEP_DAYS = 30  # since the last use
-# Read by installers in addition to the manifests. Package scripts are not run, so nothing else matters.
+COMPLETE_MARKER = ".prd2pr-complete"  # written last; an installation without it is incomplete
+KEEP_DAYS = 30  # days since the last use
+# Files that installers read besides the manifests. Package scripts are not run, so no other file matters.
 _INSTALLER_FILES = (".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
 
 
 class Dependencies:
-    """Installations in the project's private cache. A run gets read-only links to them."""
+    """The installations in the project's private cache. Runs get read-only links to them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,9 +44,9 @@ class Dependencies:
         return (self.prepare(stack, _read_inputs(stack, checkout)),) if stack.setup else ()
 
     def prepare(self, stack: Stack, inputs: Mapping[str, bytes]) -> Path:
-        """Install the dependencies if needed and return their directory. `inputs`: the files that installers read.
+        """Install the dependencies if needed and return their directory. `inputs` are the files that installers read.
 
-        Concurrent runs install once. Incomplete and failed installations are discarded.
+        Concurrent runs install only once. Incomplete and failed installations are discarded.
         """
         key = _make_key(stack, inputs)
         place = self.directory / key
@@ -74,8 +74,11 @@ def _list_members(inputs: Mapping[str, bytes]) -> list[str]:
 
 
 def link_modules(installed: Path, home: Path, members: list[str]) -> None:
-    """Create `node_modules` in the checkout with a link for each package, since tools write files there (vite writes
-    `node_modules/.vite-temp`). Workspace members link to the checkout, and each has its own `node_modules` too."""
+    """Create `node_modules` in the checkout, with a link for each package.
+
+    The directory itself is not a link because tools write files into it, such as `node_modules/.vite-temp`. Workspace
+    members link to the checkout, and each has its own `node_modules` too.
+    """
     (home / MODULES).mkdir()
     _link_all(installed / MODULES, home / MODULES, installed, home)
     for member in members:
@@ -105,7 +108,7 @@ def _is_complete(place: Path) -> bool:
 
 
 def _list_created(installed: Path, inputs: Mapping[str, bytes]) -> list[Path]:
-    """Return what the commands created."""
+    """Return the paths that the commands created."""
     known = {COMPLETE_MARKER, *(name.partition("/")[0] for name in inputs)}
     return [path for path in installed.iterdir() if path.name not in known]
 
@@ -118,7 +121,7 @@ def _remove(place: Path) -> None:
 
 
 def _find_install_directory(stack: Stack) -> str:
-    """Return the directory of the lock file: the manifest's, or the root of a workspace."""
+    """Return the directory of the lock file: the manifest's directory, or the root of the workspace."""
     return stack.manifests[-1].rpartition("/")[0] if stack.manifests else stack.root
 
 

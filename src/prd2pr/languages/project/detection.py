@@ -1,4 +1,4 @@
-"""Detect the stacks of a repository from file names and a few manifest keys; nothing is executed."""
+"""Detect the stacks of a repository from file names and a few manifest keys. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from prd2pr.domain.stack import PYTHON, ROOT, Stack
 from prd2pr.domain.stack_policy import STORY_TESTS
 from prd2pr.languages.project.workspaces import PNPM, is_workspace_member, list_workspace_patterns, parse_package_json
 
-DETECTION_FILES = ("package.json", PNPM)  # files whose text is needed
+DETECTION_FILES = ("package.json", PNPM)  # files that detection reads
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
 _CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
 _IGNORED_DIRECTORIES = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
-# Manifests below these belong to samples, not to the project.
+# Manifests below these directories belong to samples, not to the project.
 _SAMPLE_DIRECTORIES = frozenset(
     {
         "templates",
@@ -46,7 +46,7 @@ _SETUPS: dict[str, tuple[str, ...]] = {
     "npm": ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
     "pnpm": ("pnpm", "install", "--frozen-lockfile", "--ignore-scripts"),
     "yarn": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
-    "yarn 2": ("yarn", "install", "--immutable", "--mode=skip-build"),  # and later
+    "yarn 2": ("yarn", "install", "--immutable", "--mode=skip-build"),  # and later versions
 }
 _YARN_2 = re.compile(r"yarn@([2-9]|\d\d)")
 _UNLOCKED = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
@@ -62,7 +62,10 @@ def is_detection_file(path: str) -> bool:
 
 
 def detect_project_stacks(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
-    """`texts`: those that `is_detection_file` selects. The root's stack comes first; Python if nothing is found."""
+    """Detect the stacks of a project, the root's stack first. If nothing is found, assume Python.
+
+    `texts` are the texts of the files that `is_detection_file` selects.
+    """
     known = sorted(path for path in paths if not _is_ignored(path) and path.isprintable())
     others = [*_find_node_stacks(known, texts), *_find_compiled_stacks(known)]
     found = [*others, *_find_python_stacks(known, others=bool(others))]
@@ -80,8 +83,8 @@ def _is_ignored(path: str) -> bool:
 def _find_python_stacks(paths: list[str], *, others: bool) -> Iterator[Stack]:
     """Yield one stack for the whole repository, or one for each Python project below the root.
 
-    Projects below the root are separate stacks if no Python test is outside them: their imports start there. Several
-    of them without another language (`others`) are packages of one project and tested together.
+    Projects below the root are separate stacks if no Python test is outside them, because their imports start there.
+    Several of them without another language (`others`) are packages of one project and are tested together.
     """
     signs = [path for path in paths if path.rpartition("/")[2] in _PYTHON_SIGNS]
     tests = [path for path in paths if path.endswith(".py") and classify_path(path) is PathKind.TEST]
@@ -89,7 +92,7 @@ def _find_python_stacks(paths: list[str], *, others: bool) -> Iterator[Stack]:
     all_apart = all(any(path.startswith(f"{home}/") for home in apart) for path in tests)
     if apart and all_apart and (others or len(apart) == 1):
         yield from (replace(PYTHON, root=home) for home in apart)
-    elif signs or tests:  # a few scripts next to another language are no project
+    elif signs or tests:  # a few scripts beside another language are not a project
         yield PYTHON
 
 
@@ -98,7 +101,7 @@ def _has_python(home: str, paths: list[str]) -> bool:
 
 
 def _find_python_projects(signs: list[str], paths: list[str]) -> list[str]:
-    """Return the outermost directories with a project; none if the repository's root is one."""
+    """Return the outermost directories that contain a project, or nothing if the repository's root is one."""
     known = set(paths)
     homes = {path.rpartition("/")[0] for path in signs}
     if "" in homes or "conftest.py" in known:
@@ -113,7 +116,7 @@ def _find_python_projects(signs: list[str], paths: list[str]) -> list[str]:
 
 
 def _find_compiled_stacks(paths: list[str]) -> Iterator[Stack]:
-    """Yield one stack for each Go module and each outermost Cargo manifest: a workspace is built as a whole."""
+    """Yield one stack for each Go module and each outermost Cargo manifest, because a workspace is built as a whole."""
     for home in _find_directories(paths, "go.mod"):
         yield Stack("go", "go test", home, story_tests=STORY_TESTS["go"], package_manager="go")
     crates = _find_directories(paths, "Cargo.toml")
@@ -124,9 +127,9 @@ def _find_compiled_stacks(paths: list[str]) -> Iterator[Stack]:
 
 # --- Java -------------------------------------------------------------------------------------------------------------
 
-# Fetched dependencies must be below the root: a run does not see the user's home.
+# Downloaded dependencies must be below the root, because a run does not see the user's home directory.
 _GRADLE = ("gradle", "--offline", "--no-daemon", "-g", ".gradle-home", "test")
-_BUILDS: dict[str, tuple[str, tuple[str, ...], str]] = {  # manifest → tool, command, results
+_BUILDS: dict[str, tuple[str, tuple[str, ...], str]] = {  # manifest → tool, command and results
     "pom.xml": ("maven", ("mvn", "-B", "-o", "-q", "-Dmaven.repo.local=.m2", "test"), "target/surefire-reports/*.xml"),
     "build.gradle": ("gradle", _GRADLE, "build/test-results/test/*.xml"),
     "build.gradle.kts": ("gradle", _GRADLE, "build/test-results/test/*.xml"),
@@ -134,8 +137,10 @@ _BUILDS: dict[str, tuple[str, tuple[str, ...], str]] = {  # manifest → tool, c
 
 
 def detect_java_builds(paths: Iterable[str]) -> tuple[Stack, ...]:
-    """Return the outermost Maven and Gradle projects, which are used only if `stacks:` names them: only the project
-    knows which command works offline."""
+    """Return the outermost Maven and Gradle projects.
+
+    They are used only if `stacks:` names them, because only the project knows which command works offline.
+    """
     known = sorted(path for path in paths if not _is_ignored(path) and path.isprintable())
     found: dict[str, Stack] = {}
     for name, (tool, command, results) in _BUILDS.items():
@@ -182,24 +187,27 @@ def _find_node_stacks(paths: list[str], texts: Mapping[str, str]) -> Iterator[St
         shared = parse_package_json(homes[around]) if around else {}
         runner = _choose_node_runner(manifest, [stack.to_stack_path(path) for path in own], _list_dependencies(shared))
         if around == home and not any(path.endswith((*_TYPESCRIPT, *_JAVASCRIPT)) for path in own):
-            continue  # a workspace root without code
+            continue  # this is a workspace root without code
         if runner:
             members = _list_members(around, homes, paths, lists) if around else (home,)
             manager = str((shared or manifest).get("packageManager", ""))
             yield _make_node_stack(stack, runner, manifest, own, paths, members, around or home, manager)
 
 
-def _make_node_stack(  # noqa: PLR0917 a stack and its surroundings
+def _make_node_stack(  # noqa: PLR0917 everything that the stack depends on
     stack: Stack, runner: str, manifest: Mapping[str, Any], own: list[str], paths: list[str],
     members: tuple[str, ...], installed_in: str, package_manager: str = "",
 ) -> Stack:  # fmt: skip
-    """`members`: packages installed together, by the manifest and lock file in `installed_in`."""
+    """Complete a JavaScript stack.
+
+    `members` are packages that the manifest and lock file in `installed_in` install together.
+    """
     home = replace(stack, root=installed_in)
     lock, manager = _find_lock_file(home, set(paths), package_manager)
     together = len(members) > 1
     depends = together or any(manifest.get(key) for key in ("dependencies", "devDependencies", "optionalDependencies"))
     setup = (_SETUPS.get(manager, _UNLOCKED) if lock else _UNLOCKED,) if depends else ()
-    # The last one determines where it is installed.
+    # The last manifest determines the directory of the installation.
     others = [
         replace(stack, root=each).to_repository_path("package.json") for each in sorted(members) if each != installed_in
     ]
@@ -220,7 +228,7 @@ def is_package_manifest(path: str) -> bool:
 
 
 def find_workspace(home: str, homes: Mapping[str, str], paths: list[str], lists: Mapping[str, str]) -> str:
-    """Return the workspace root (npm, pnpm, yarn) that a package is installed with; empty if it is installed alone."""
+    """Return the npm, pnpm or yarn workspace that a package is installed with, or an empty string if there is none."""
     for root in homes:
         outer = Stack(root=root)
         if root == home:
@@ -252,9 +260,10 @@ def _read_scripts(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choose_node_runner(manifest: Mapping[str, Any], own: list[str], shared: set[str]) -> str:
-    """Choose by the test script, then by a configuration file or dependency; else node's own runner.
+    """Choose the runner by the test script, then by a configuration file or dependency, otherwise node's own runner.
 
-    `shared`: dependencies of the workspace for all its members."""
+    `shared` are the dependencies that the workspace provides for all its members.
+    """
     script = str(_read_scripts(manifest).get("test", ""))
     for name, sign in (("vitest", r"\bvitest\b"), ("jest", r"\bjest\b"), ("node:test", r"\bnode\b.*--test\b")):
         if re.search(sign, script):
@@ -272,7 +281,10 @@ def _list_dependencies(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def _find_lock_file(stack: Stack, paths: set[str], named: str) -> tuple[str, str]:
-    """Return the lock file next to the manifest, and its package manager. `named`: `packageManager` of the manifest."""
+    """Return the lock file next to the manifest, and its package manager.
+
+    `named` is the manifest's `packageManager`.
+    """
     for name, manager in _LOCKS.items():
         if stack.to_repository_path(name) in paths:
             later = manager == "yarn" and (

@@ -1,4 +1,4 @@
-"""Run the commands that install test dependencies: one at a time, with a time limit and useful errors."""
+"""Run the commands that install test dependencies, one at a time, with a time limit and useful errors."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _POLL_SECONDS = 0.2
 
 @contextlib.contextmanager
 def hold_install_lock(path: Path, stack: Stack) -> Iterator[int]:
-    """Hold a kernel lock, which is released if the process dies. Child processes inherit it, so that the next run does
-    not disturb the installer of a killed run."""
+    """Hold a kernel lock, which is released if the process dies.
+
+    Child processes inherit it, so that the next run does not disturb the installer of a killed run.
+    """
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _acquire(lock, path, stack)
         try:
             yield lock
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # also for forked children that still hold it
+            fcntl.flock(lock, fcntl.LOCK_UN)  # also releases it for forked children that still hold it
     finally:
         os.close(lock)
 
@@ -57,14 +59,14 @@ def _acquire(lock: int, path: Path, stack: Stack) -> None:
 
 
 def install_dependencies(stack: Stack, given: Mapping[str, bytes], place: Path, lock: int) -> None:
-    """Install directly into the final directory: a virtual environment, for example, cannot be moved."""
+    """Install directly into the final directory, because a virtual environment, for example, cannot be moved."""
     shutil.rmtree(place, ignore_errors=True)
     try:
         for name, data in given.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(data)
         place.mkdir(exist_ok=True)
-        place.chmod(0o755)  # readable for the user that runs tests
+        place.chmod(0o755)  # readable by the user that runs tests
         for command in stack.setup:
             _run_command(command, place, stack, lock)
     except BaseException:
@@ -73,7 +75,7 @@ def install_dependencies(stack: Stack, given: Mapping[str, bytes], place: Path, 
 
 
 def _run_command(command: tuple[str, ...], directory: Path, stack: Stack, lock: int) -> None:
-    """Run a command. Its output goes to a file: a daemon left behind would keep a pipe open."""
+    """Run a command. Its output goes to a file, because a daemon left behind would keep a pipe open."""
     shown = " ".join(command)
     with tempfile.TemporaryFile() as output:
         process = _start_command(command, directory, stack, lock, output)
@@ -102,7 +104,7 @@ def _start_command(
             env=_make_environment(),
             start_new_session=True,
             pass_fds=(lock,),
-            umask=0o022,  # readable for the user that runs tests
+            umask=0o022,  # readable by the user that runs tests
         )
     except OSError as problem:
         raise SetupProblem(
@@ -136,10 +138,10 @@ def _extract_reason(text: str) -> str:
 
 
 def _make_environment() -> dict[str, str]:
-    """Return the user's environment, for registries and proxies, without keys of models and GitHub.
+    """Return the user's environment, for registries and proxies, without the keys for models and GitHub.
 
-    yarn must create `node_modules`, where runners look, and must not start a program of the repository: nothing of a
-    story's commit runs outside the sandbox.
+    yarn must create `node_modules`, where runners look for packages, and must not start a program of the repository: no
+    code of a story's commit runs outside the sandbox.
     """
     secret = ("ANTHROPIC", "OPENAI", "GITHUB_TOKEN", "GH_TOKEN", "PRD2PR", "ACTIONS_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(secret)}

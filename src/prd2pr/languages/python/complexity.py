@@ -1,4 +1,4 @@
-"""Code metrics, so that a refactoring can be judged by numbers."""
+"""Code metrics by which a refactoring can be judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from prd2pr.languages.python.test_model.module import FunctionNode, parse_python
 
 MEASURES = ("lines", "functions", "complexity_max", "complexity_sum", "longest_function", "duplicate_lines")
-_WINDOW = 3  # so many equal lines in a row count as copied
+_WINDOW = 3  # this many equal lines in a row count as duplicated
 
 _BRANCHES = (
     ast.If,
@@ -29,7 +29,7 @@ _DEFINITION_TYPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassD
 
 
 def measure(source: str) -> dict[str, int]:
-    """The metrics of one file."""
+    """Return the metrics of one file."""
     tree = parse_python(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, FunctionNode)] if tree else []
     complexities = [1 + _count_branches(node) for node in functions]
@@ -44,7 +44,7 @@ def measure(source: str) -> dict[str, int]:
 
 
 def measure_files(sources: Mapping[str, str]) -> dict[str, int]:
-    """The metrics of several files: maxima for maximum metrics, sums for the others."""
+    """Return the metrics of several files: the maximum for maximum metrics, the sum for the others."""
     measures = [measure(source) for source in sources.values()]
     total = {
         name: (max if name in {"complexity_max", "longest_function"} else sum)([each[name] for each in measures] or [0])
@@ -59,7 +59,7 @@ def measure_files(sources: Mapping[str, str]) -> dict[str, int]:
 
 
 def measure_improvement(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, Any]:
-    """The value of `Evidence.improvement` for REFACTOR: metrics of the changed files before and after."""
+    """Return `Evidence.improvement` for REFACTOR: the metrics of the changed files before and after."""
     python = {path for path in {*old, *new} if path.endswith(".py")}
     others = {path for path in {*old, *new} - python if old.get(path) != new.get(path)}
     comment_only = not others and all(
@@ -73,7 +73,7 @@ def measure_improvement(old: Mapping[str, str], new: Mapping[str, str]) -> dict[
 
 
 def is_same_program(old: str, new: str) -> bool:
-    """Whether two texts differ only in docstrings and comments."""
+    """Return whether two versions differ only in docstrings and comments."""
     before, after = parse_python(old), parse_python(new)
     if before is None or after is None:
         return old == new
@@ -92,23 +92,21 @@ def _dump_without_docstrings(shared: ast.Module) -> str:
 
 
 class FunctionMeasure(NamedTuple):
-    """One function with its metrics."""
-
-    name: str  # qualified by enclosing classes and functions: Cart.add
+    name: str  # qualified by enclosing classes and functions, such as `Cart.add`
     node: FunctionNode
     length: int
     complexity: int
 
 
 def measure_functions(tree: ast.Module) -> tuple[list[ast.AST], list[FunctionMeasure]]:
-    """Return every node, and every function with its metrics, in one pass: it is used on whole repositories."""
+    """Return every node, and every function with its metrics, in one pass, because whole repositories are measured."""
     nodes: list[ast.AST] = []
     functions: list[tuple[str, FunctionNode]] = []
     counts: list[int] = []
     pending: list[tuple[ast.AST, str, int]] = [
         (tree, "", -1)
     ]  # node, qualified prefix, index of the enclosing function
-    for node, outer_name, outer in pending:  # grows during iteration
+    for node, outer_name, outer in pending:  # the list grows during the loop
         nodes.append(node)
         prefix, owner, kind = outer_name, outer, node.__class__
         if owner >= 0 and kind in _BRANCH_TYPES:
@@ -135,7 +133,7 @@ def count_branches(source: str) -> int:
 
 
 def _count_branches(node: ast.AST) -> int:
-    """Branches of this node without those of nested functions."""
+    """Count the branches of a node, ignoring nested functions."""
     total = 0
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, FunctionNode):
@@ -156,7 +154,7 @@ def _measure_length(node: FunctionNode) -> int:
 
 
 def _list_code_lines(source: str, tree: ast.Module | None) -> list[str]:
-    """Lines without blanks, comments and docstrings, so that prose changes no metric."""
+    """Return the lines that are not blank, comments or docstrings, so that prose does not affect the metrics."""
     dropped: set[int] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Module | ast.ClassDef | FunctionNode) and ast.get_docstring(node) is not None:

@@ -1,4 +1,4 @@
-"""What a test file defines besides its tests, and whether a changed definition is still compatible."""
+"""Collects the definitions in a test file besides its tests and checks whether a change to one is compatible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prd2pr.languages.python.test_model.module import FunctionNode, is_fixture, is_test_case
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
-DefinedValue = str | ast.expr | FunctionNode  # the source of an import, the assigned expression, or a function
+DefinedValue = str | ast.expr | FunctionNode  # source of an import, assigned expression, or function
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Definition:
 
 
 def collect_definitions(body: Sequence[ast.stmt], naming: TestNaming = DEFAULT_NAMING) -> dict[str, list[Definition]]:
-    """Name -> all its definitions in order. Members are qualified by their class."""
+    """Map each name to all of its definitions in order. Members are qualified by their class."""
     found: dict[str, list[Definition]] = {}
     for each in _iterate_definitions(body, "", naming):
         found.setdefault(each.name, []).append(each)
@@ -76,7 +76,7 @@ def _list_imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[st
 
 
 def is_compatible_extension(old: DefinedValue, new: DefinedValue) -> bool:
-    """Whether users of the old definition get the same from the new one."""
+    """Return whether the new definition behaves the same for users of the old one."""
     if isinstance(old, str) or isinstance(new, str):
         return isinstance(old, str) and isinstance(new, str) and _is_same_origin(old, new)
     if isinstance(old, FunctionNode) or isinstance(new, FunctionNode):
@@ -85,7 +85,7 @@ def is_compatible_extension(old: DefinedValue, new: DefinedValue) -> bool:
 
 
 def _is_same_origin(old: str, new: str) -> bool:
-    """The same name, from its module or from a package above it that re-exports it."""
+    """Return whether both import the same name, either from its module or from a package above that re-exports it."""
     (before, name), (after, other) = old.split(":"), new.split(":")
     reexported = f"{before}.".startswith(f"{after}.") or f"{after}.".startswith(f"{before}.")
     return old == new or (name == other and bool(before and after) and reexported)
@@ -96,7 +96,7 @@ def _is_same_code(old: ast.AST, new: ast.AST) -> bool:
 
 
 def _is_extended_literal(old: ast.expr, new: ast.expr) -> bool:
-    """Whether only list items or dictionary keys were added."""
+    """Return whether only list items or dictionary keys were added."""
     if isinstance(old, ast.Dict) and isinstance(new, ast.Dict):
         before, after = (list(zip(map(_dump, each.keys), map(_dump, each.values), strict=True)) for each in (old, new))
         keys = [key for key, _ in after]
@@ -111,7 +111,7 @@ def _dump(node: ast.AST | None) -> str:
 
 
 def _is_extended_function(old: FunctionNode, new: FunctionNode) -> bool:
-    """Whether only optional parameters were added, and the behaviour without them is unchanged."""
+    """Return whether only optional parameters were added and the behaviour without them is unchanged."""
     if type(old) is not type(new) or [*map(_dump, old.decorator_list)] != [*map(_dump, new.decorator_list)]:
         return False
     before, after = _read_parameters(old.args), _read_parameters(new.args)
@@ -126,7 +126,7 @@ def _is_extended_function(old: FunctionNode, new: FunctionNode) -> bool:
 
 
 def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
-    """Name -> its default as text; None without a default."""
+    """Map each parameter to the source of its default, or None if it has no default."""
     positional = [*arguments.posonlyargs, *arguments.args]
     missing = [None] * (len(positional) - len(arguments.defaults))
     pairs = [
@@ -139,7 +139,7 @@ def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
 
 
 def _normalize_body(node: FunctionNode, added: Mapping[str, str | None]) -> list[ast.stmt]:
-    """The statements without docstring, assertion messages, and new parameters that are only passed on."""
+    """Return the statements without docstring, assertion messages and new parameters that are only passed on."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     statements = ast.parse("\n".join(ast.unparse(statement) for statement in body)).body
     for inner in (inner for statement in statements for inner in ast.walk(statement)):
@@ -167,7 +167,10 @@ def _is_extended_body(old: list[ast.stmt], new: list[ast.stmt], added: Mapping[s
 
 
 def _is_opt_in_branch(statement: ast.stmt, added: Mapping[str, str | None]) -> bool:
-    """`if discount:` with a new parameter that is empty by default: existing callers never execute it."""
+    """Return whether a branch such as `if discount:` depends on a new parameter that is empty by default.
+
+    Existing callers never execute such a branch.
+    """
     if not isinstance(statement, ast.If) or statement.orelse:
         return False
     test = statement.test

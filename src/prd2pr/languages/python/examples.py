@@ -1,7 +1,7 @@
-"""The examples in tests: which call is expected to return which value, where both are literal.
+"""Reads the examples in tests: which call is expected to return which value, where both are literals.
 
-Names are resolved: imports, variables, rows of a table, parameters of small helpers. The same example is recognised
-in any notation.
+Names are resolved, including imports, variables, table rows and parameters of small helpers, so that the same example
+is recognised however it is written.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from prd2pr.languages.python.test_model.module import (
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
 MAX_ROWS = 200
-MAX_HELPER_DEPTH = 3  # helpers that call helpers
-MAX_EXPRESSION_NODES = 2_000  # of one resolved expression: repeated doubling of a value is not followed further
-MAX_FILE_NODES = 1_000_000  # nodes of all resolved expressions of a file: about a megabyte of tests
+MAX_HELPER_DEPTH = 3  # nesting of helpers that call helpers
+MAX_EXPRESSION_NODES = 2_000  # limit for one resolved expression, such as a value that is doubled repeatedly
+MAX_FILE_NODES = 1_000_000  # limit for all resolved expressions of a file: about a megabyte of tests
 _EQUALITY_ASSERTIONS = frozenset(
     {"assertEqual", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"}
 )
@@ -36,26 +36,29 @@ Bindings = Mapping[str, ast.expr]
 
 @dataclass(frozen=True)
 class CallExample:
-    """One expected result. `call` contains only full names of the project and literals."""
+    """One expected result. `call` contains only literals and full names from the project."""
 
     test: str
-    row: int  # row of a table, from 0
+    row: int  # row of the parameter table, starting at 0
     path: str
     line: int
     call: str
     expected: str
-    value: str  # the variable that holds the result; examples with the same one are about one call
+    value: str  # variable that stores the result; examples with the same variable concern one call
     first: bool  # nothing ran before that could change the answer
     function: str  # full dotted name of the called function, if all arguments are literals
-    arguments: tuple[str, ...]  # its arguments as written
+    arguments: tuple[str, ...]  # arguments as written
 
 
 class _TooLarge(Exception):
-    """The resolved expressions of a file exceed the limit."""
+    """Raised when the resolved expressions of a file exceed the limit."""
 
 
 def find_examples(path: str, text: str, naming: TestNaming = DEFAULT_NAMING) -> tuple[CallExample, ...]:
-    """The examples of a test file; none for text nested too deeply, and incomplete if the file is too large."""
+    """Return the examples in a test file.
+
+    There are none if the file is nested too deeply, and some are missing if it is too large.
+    """
     module = parse_tests(path, text, naming) if naming.is_module(path) else None
     found: list[CallExample] = []
     try:
@@ -77,7 +80,7 @@ def _read_test(file: _FileContext, test: DeclaredTest) -> Iterator[CallExample]:
 
 
 def _read_table_rows(test: DeclaredTest) -> Iterator[dict[str, ast.expr]]:
-    """Yield the parameter values of each row of a single table; one empty row if they cannot be determined."""
+    """Yield the parameter values of each row of a single table, or one empty row if they cannot be determined."""
     tables = [item for item in test.node.decorator_list if _is_parametrize(item)]
     table = tables[0] if len(tables) == 1 else None
     if not isinstance(table, ast.Call) or len(table.args) < 2 or not isinstance(table.args[1], ast.List | ast.Tuple):
@@ -106,7 +109,7 @@ def _read_parameter_names(node: ast.expr) -> list[str]:
 
 
 class _FileContext:
-    """What all tests of a module share."""
+    """The information shared by all tests of a module."""
 
     def __init__(self, module: TestModule) -> None:
         body = module.tree.body
@@ -136,11 +139,11 @@ class _ExampleReader:
     def __init__(self, file: _FileContext, test: DeclaredTest) -> None:
         self._file, self._test = file, test
         self.row, self.first = 0, True
-        self._helper_stack: list[str] = []  # helpers being inlined, the innermost last
+        self._helper_stack: list[str] = []  # helpers being inlined, innermost last
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the test depends on nothing but table rows: no fixture, no setup, nothing on import."""
+        """Whether the test depends only on table rows, without fixtures, setup or effects at import."""
         decorators, owners = self._test.node.decorator_list, self._test.owners
         given = {argument.arg for argument in self._test.node.args.args} - {"self"}
         rows = {name for item in decorators if _is_parametrize(item) for name in _read_parameter_names(item.args[0])}
@@ -179,7 +182,7 @@ class _ExampleReader:
                 self.first = self.first and _is_docstring(statement)
 
     def _unpack(self, statement: ast.Assign, names: Bindings) -> dict[str, ast.expr]:
-        """`celsius, kelvin = row`"""
+        """Return the names that an unpacking such as `celsius, kelvin = row` binds."""
         target, value = statement.targets[0], self._resolve(statement.value, names)
         if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
             return {}
@@ -216,14 +219,17 @@ class _ExampleReader:
         return (helper, call) if helper is not None and isinstance(call, ast.Call) else None
 
     def _resolve(self, node: ast.expr, names: Bindings) -> ast.expr:
-        """Replace names by their values as far as these are known."""
+        """Replace names with their values where these are known."""
         resolved: ast.expr = _NameResolver(self, names).visit(copy.deepcopy(node))
         size = sum(1 for _ in islice(ast.walk(resolved), MAX_EXPRESSION_NODES + 1))
         self._file.spend(size)
         return resolved if size <= MAX_EXPRESSION_NODES else node
 
     def look_up(self, name: str, names: Bindings) -> ast.expr | None:
-        """The value of a name. Not a copy: resolved expressions are never changed and may be large."""
+        """Return the value of a name.
+
+        It is not copied, because resolved expressions are never changed and may be large.
+        """
         if name in names:
             return names[name]
         if name in self._file.constants:
@@ -233,7 +239,10 @@ class _ExampleReader:
         return None
 
     def inline_helper(self, call: ast.Call) -> ast.expr | None:
-        """The value that a helper with a single `return` statement returns. The arguments are already resolved."""
+        """Return the value of a call to a helper with a single `return` statement.
+
+        Its arguments must be resolved already.
+        """
         helper = self._file.helpers.get(get_dotted_name(call.func))
         if helper is None or len(helper.body) != 1 or not isinstance(helper.body[0], ast.Return):
             return None
@@ -248,7 +257,7 @@ class _ExampleReader:
             self._helper_stack.pop()
 
     def _call_key(self, node: ast.expr) -> str | None:
-        """The call as text, if it calls something imported and every name in it is resolved."""
+        """Return the call as text if it calls something imported and every name in it is resolved."""
         if not any(isinstance(each, ast.Call) for each in ast.walk(node)):
             return None
         roots = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
@@ -263,7 +272,7 @@ def _bind_arguments(helper: FunctionNode, args: list[ast.expr], named: Bindings)
 
 
 class _NameResolver(ast.NodeTransformer):
-    """Replaces names by their values and inlines simple helpers."""
+    """Replaces names with their values and inlines simple helpers."""
 
     def __init__(self, reader: _ExampleReader, names: Bindings) -> None:
         self._reader, self._names = reader, names
@@ -273,7 +282,7 @@ class _NameResolver(ast.NodeTransformer):
         return node if found is None else found
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Inner calls first, so that arguments are resolved once."""
+        """Resolve inner calls first, so that arguments are resolved only once."""
         self.generic_visit(node)
         return self._reader.inline_helper(node) or node
 
@@ -294,7 +303,10 @@ def _find_compared_sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | Non
 
 
 def _split_call(node: ast.expr) -> tuple[str, tuple[str, ...]]:
-    """Name and arguments of `shop.price.net(10, rate=2)`; empty for anything but a single call with literals."""
+    """Return the name and arguments of a single call with literals, such as `shop.price.net(10, rate=2)`.
+
+    Both are empty for anything else.
+    """
     if not isinstance(node, ast.Call) or not (name := get_dotted_name(node.func)):
         return "", ()
     given = [*node.args, *(each.value for each in node.keywords)]
@@ -312,7 +324,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _has_no_side_effect(node: ast.stmt) -> bool:
-    """Whether the statement only defines, imports or binds a name."""
+    """Return whether the statement only defines, imports or binds a name."""
     if isinstance(node, ast.Assign):
         return all(isinstance(each, ast.Name) and each.id != "pytestmark" for each in node.targets)
     kinds = FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AnnAssign | ast.If

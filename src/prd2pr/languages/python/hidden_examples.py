@@ -1,7 +1,7 @@
 """Hidden examples: tests of the same criteria that the programmer does not see before GREEN is judged.
 
-They obey the same rules as the other tests. Until GREEN, only the `held_out` record of the evidence is about them, so
-that prompts, pages and comments made from evidence cannot reveal them.
+They follow the same rules as the other tests. Until GREEN, only the `held_out` record of the evidence mentions them, so
+that prompts, pages and comments made from the evidence cannot reveal them.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ HIDDEN_EXAMPLE_PATTERNS = (
 
 
 def is_hidden_example(path: str, story: str) -> bool:
-    """Whether the file name marks the test as a hidden example of the story."""
+    """Return whether the file name marks the test as a hidden example of the story."""
     return bool(get_story_test_root(path, story)) and has_hidden_example_name(path)
 
 
 def has_hidden_example_name(path: str) -> bool:
-    """Whether the file would be a hidden example if it were among the tests of a story."""
+    """Return whether the file name marks a hidden example, regardless of its directory."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(name, pattern) for pattern in HIDDEN_EXAMPLE_PATTERNS)
 
 
 def get_hidden_example_path(file: HiddenExampleFile, story: str, root: str) -> str:
-    """Where the text of an example is stored below `root`; for a stack below the repository's root, by its whole
-    path.
+    """Return the path below `root` where an example is stored.
+
+    For a stack in a subdirectory of the repository, this contains the example's whole path.
     """
     return f"{root}/{file.path.removeprefix(f'{TDD_ROOT}/{story}/')}"
 
 
 def get_original_example_path(stored: str, story: str) -> str:
-    """The path of an example in the tests, from where it is stored."""
+    """Return the original path of a stored example."""
     return stored if get_story_test_root(stored, story) else f"{TDD_ROOT}/{story}/{stored}"
 
 
 def cover_criteria(
     texts: Mapping[str, str], paths: Iterable[str], criteria: tuple[str, ...], naming: TestNaming = DEFAULT_NAMING
 ) -> tuple[Coverage, ...]:
-    """Which hidden examples cover which criterion; criteria without examples are left out."""
+    """Return which hidden examples cover which criterion, leaving out criteria without examples."""
     named: dict[str, list[str]] = {criterion: [] for criterion in criteria}
     for path in sorted(paths):
         for criterion, tests in find_tests_by_criterion(path, texts.get(path, ""), criteria, naming).items():
@@ -64,7 +65,7 @@ def cover_criteria(
 def separate_hidden_examples(
     evidence: Evidence, files: tuple[HiddenExampleFile, ...], criteria: tuple[Coverage, ...]
 ) -> Evidence:
-    """Move everything in RED's evidence that is about hidden examples into the `held_out` record."""
+    """Move everything about hidden examples in RED's evidence to the `held_out` record."""
     paths = frozenset(file.path for file in files)
 
     def is_hidden(test: str) -> bool:
@@ -102,9 +103,9 @@ def separate_hidden_examples(
 
 
 def merge_hidden_examples(evidence: Evidence) -> Evidence:
-    """RED's evidence with the hidden examples included, so that every rule sees all tests.
+    """Return RED's evidence with the hidden examples included, so that every rule sees all tests.
 
-    Coverage of criteria is not merged: each criterion must be named by a test that the programmer sees.
+    The coverage of criteria is not merged, because each criterion must be named by a test that the programmer sees.
     """
     hidden = evidence.held_out
     if hidden is None or not hidden.files:
@@ -146,7 +147,7 @@ def _filter_coverage(
 
 
 def _remove_from_run(run: RunSummary, paths: frozenset[str], is_hidden: Callable[[str], bool]) -> RunSummary:
-    """The counts stay those of the whole run; only the lists are filtered."""
+    """Filter the lists of a run. Its counts remain those of the whole run."""
     return run.model_copy(
         update={
             "story": tuple(result for result in run.story if not is_hidden(result.id)),
@@ -167,7 +168,7 @@ def _add_to_run(run: RunSummary, results: tuple[TestResult, ...], hidden: Hidden
 def reveal_hidden_examples(
     evidence: Evidence, files: tuple[HiddenExampleFile, ...], criteria: tuple[Coverage, ...]
 ) -> Evidence:
-    """GREEN's evidence has the examples among the story's tests; record which ones they are."""
+    """Record which of the story's tests in GREEN's evidence are hidden examples."""
     paths = frozenset(file.path for file in files)
     results = tuple(
         result for result in _list_known_results(evidence.head_run) if result.id.partition("::")[0] in paths
@@ -179,7 +180,7 @@ def reveal_hidden_examples(
 
 
 def describe_hidden_examples(evidence: Evidence) -> str:
-    """Describe the hidden examples for people; empty if the evidence does not record them."""
+    """Describe the hidden examples in a sentence. Return an empty string if the evidence does not record them."""
     hidden = evidence.held_out
     if hidden is None:
         return ""

@@ -20,7 +20,10 @@ PYTEST_CONFIG_FILES = (
 
 
 def read_pytest_settings(files: Mapping[str, str]) -> dict[str, Any]:
-    """Settings of the first file, in pytest's order, that has a section for pytest. `files`: name -> text."""
+    """Return the settings of the first file, in pytest's order, with a section for pytest.
+
+    `files` maps names to contents.
+    """
     for name in ("pytest.toml", ".pytest.toml"):
         if name in files:
             return _get_subtable(parse_toml(files[name]), "pytest")
@@ -37,7 +40,7 @@ def read_pytest_settings(files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Empty for an unreadable file: pytest itself refuses to start on it."""
+    """Parse TOML. Return an empty dictionary for an invalid file, with which pytest itself refuses to start."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -64,5 +67,5 @@ def split_option(value: Any) -> tuple[str, ...]:
         return tuple(str(item) for item in value)
     try:
         return tuple(shlex.split(str(value or "")))
-    except ValueError:  # an unclosed quote: pytest reports it
+    except ValueError:  # pytest reports the unclosed quote
         return tuple(str(value).split())

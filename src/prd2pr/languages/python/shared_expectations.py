@@ -1,6 +1,6 @@
-"""Expected values outside of test bodies: sample files and shared literal values.
+"""Finds tests that depend on changed sample files or shared literal values.
 
-When the behaviour changes, these change with it, and the tests that depend on them count as rewritten.
+Such expected values change together with the behaviour, and the tests that depend on them count as rewritten.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _LITERAL_NODES = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Unar
 def find_dependent_tests(
     before: Mapping[str, str], after: Mapping[str, str], samples: Iterable[str], naming: TestNaming = DEFAULT_NAMING
 ) -> frozenset[str]:
-    """Ids, without parameters, of tests that a changed sample or value affects.
+    """Return the ids, without parameters, of the tests that a changed sample or value affects.
 
-    `before` and `after`: all Python files of the tests, path -> text. `samples`: changed files that are not Python.
+    `before` and `after` map all Python files of the tests to their contents. `samples` lists the changed files that are
+    not Python.
     """
     values = {
         name for path in after if path in before for name in find_changed_values(before[path], after[path], naming)
@@ -39,7 +40,7 @@ def find_dependent_tests(
 
 
 def find_changed_values(before: str, after: str, naming: TestNaming = DEFAULT_NAMING) -> Iterator[str]:
-    """Yield the names bound to one literal value before and to another one now."""
+    """Yield the names that were bound to one literal value before and are bound to another one now."""
     old, new = parse_python(before), parse_python(after)
     if old is None or new is None or before == after:
         return
@@ -56,7 +57,7 @@ def find_changed_values(before: str, after: str, naming: TestNaming = DEFAULT_NA
 
 
 def find_tests_using(texts: Mapping[str, str], name: str, naming: TestNaming = DEFAULT_NAMING) -> frozenset[str] | None:
-    """Tests that use the name directly; None if other code uses it too."""
+    """Return the tests that use the name directly, or None if other code uses it too."""
     found: set[str] = set()
     for path, text in texts.items():
         module = parse_tests(path, text, naming)

@@ -1,4 +1,4 @@
-"""The public names of a module with their signatures. A refactoring must not change them."""
+"""Lists the public names of a module with their signatures, which a refactoring must not change."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from prd2pr.domain.evidence import Signature
 from prd2pr.languages.python.test_model.constants import UNKNOWN, evaluate_number
 from prd2pr.languages.python.test_model.module import FunctionNode, get_absolute_module, get_dotted_name, parse_python
 
-ALIAS = "-> "  # text of a name that another module defines: `-> shop.rates.earn`
-VALUE = "value"  # text of a constant, with its value if it is simple: `value 25`
-ATTRIBUTE = "attribute"  # the same for a class attribute; instances may override it
-_SPECIAL = "by Python"  # special methods are not called by parameter names
+ALIAS = "-> "  # signature of a name that another module defines: `-> shop.rates.earn`
+VALUE = "value"  # signature of a constant, with its value if it is simple: `value 25`
+ATTRIBUTE = "attribute"  # the same for a class attribute, which instances may override
+_SPECIAL = "by Python"  # special methods, which are not called with parameter names
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _CALLED_BY_NAME = frozenset({"__init__", "__new__", "__call__"})
 
 
 def list_public_signatures(path: str, source: str, *, before: str = "") -> tuple[Signature, ...]:
-    """Signatures of the public names. `before`: the old module; if it had no `__all__`, a new one hides nothing."""
+    """Return the signatures of the public names.
+
+    `before` is the old module. If it had no `__all__`, a new `__all__` does not hide any names.
+    """
     module = get_module_name(path)
     tree = parse_python(source)
     if tree is None or not path.endswith(".py") or any(_is_private(part) for part in module.split(".")):
@@ -38,7 +41,10 @@ def list_public_signatures(path: str, source: str, *, before: str = "") -> tuple
 
 
 def get_module_name(path: str) -> str:
-    """`src/shop/points.py` -> `shop.points`; a package has the name of its directory."""
+    """Return the module name, such as `shop.points` for `src/shop/points.py`.
+
+    A package has the name of its directory.
+    """
     parts = path.removesuffix(".py").split("/")
     if parts[0] in {"src", "lib"} and len(parts) > 1:
         parts = parts[1:]
@@ -48,10 +54,10 @@ def get_module_name(path: str) -> str:
 
 
 def list_import_names(path: str, files: Container[str]) -> Iterator[str]:
-    """The module's name, and those it has if a directory above it is on the path.
+    """Yield the names under which a module can be imported, depending on which directory above it is on the path.
 
-    `packages/core/src/core/users.py` is `core.users`; any directory without `__init__.py` may be on the path. Names
-    of standard library modules are left out: such an import finds the standard library.
+    `packages/core/src/core/users.py` is `core.users`, and any directory without `__init__.py` may be on the path. Names
+    of standard library modules are left out, because importing them finds the standard library.
     """
     yield get_module_name(path)
     *directories, _ = path.split("/")
@@ -103,7 +109,10 @@ def _list_assigned_names(node: ast.Assign | ast.AnnAssign) -> list[str]:
 
 
 def _render_literal(value: ast.expr | None) -> str:
-    """A simple value or a sum of some, as ` 25`; empty if it cannot be computed here."""
+    """Render a simple value or a sum of simple values, such as ` 25`.
+
+    Return an empty string if it cannot be computed here.
+    """
     if isinstance(value, ast.Constant) and isinstance(value.value, str | bytes | bool):
         return f" {value.value!r}"
     found = UNKNOWN if value is None else evaluate_number(value)
@@ -126,10 +135,13 @@ def _list_class_members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def _list_inherited_members(node: ast.ClassDef, body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Members from parents in the same module, private ones too: callers see them as the class's own."""
+    """Yield the members inherited from classes in the same module, including private ones.
+
+    Callers see them as members of the class itself.
+    """
     classes = {each.name: each for each in body if isinstance(each, ast.ClassDef)}
     ancestors, visited = [node], {node.name}
-    for child in ancestors:  # grows during iteration
+    for child in ancestors:  # the list grows during the loop
         for base in child.bases:
             parent = classes.get(get_dotted_name(base))
             if parent is not None and parent.name not in visited:
@@ -147,7 +159,7 @@ def _render_attribute(value: ast.expr | None) -> str:
 
 
 def _list_dataclass_methods(node: ast.ClassDef) -> dict[str, str]:
-    """The methods that `@dataclass` generates: they may replace handwritten ones."""
+    """Return the methods that `@dataclass` generates, which may replace handwritten ones."""
     decorators = [
         x
         for x in node.decorator_list
@@ -181,11 +193,11 @@ def _render_default(value: ast.expr | None) -> str:
     options = {keyword.arg: ast.unparse(keyword.value) for keyword in value.keywords}
     if "default" in options:
         return f"={options['default']}"
-    return "=None" if "default_factory" in options else ""  # as written by hand: None means a new object
+    return "=None" if "default_factory" in options else ""  # as if written by hand, where None means a new object
 
 
 def _render_call_signature(node: FunctionNode) -> str:
-    """The parameters without annotations, which do not matter to a caller."""
+    """Render the parameters without annotations, which do not matter to a caller."""
     if node.name.startswith("__") and node.name not in _CALLED_BY_NAME and node.name.endswith("__"):
         return _SPECIAL
     arguments = copy.deepcopy(node.args)

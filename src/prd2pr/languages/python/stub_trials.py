@@ -1,9 +1,9 @@
 """Checks new tests with stubs for the code that does not exist yet.
 
-A test that fails only because a name is missing has not evaluated its assertions. So the missing names get stubs that
-return a value for every call, with several values in turn (variants). A test that passes with every number, every
-text, every list … asserts nothing; one that fails with the first value of each kind needs no further variants. This
-module writes the files of such a trial and draws the conclusions.
+A test that fails only because a name is missing has not evaluated its assertions. Therefore the missing names get stubs
+that return a value for every call, with a different value in each variant. A test that passes with every number, every
+string or every list asserts nothing. A test that fails with the first value of each type needs no further variants.
+This module writes the files of such a trial and evaluates the results.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 
 COPY_MARK = "__stub_"
 SUPPORT_MODULE = "prd2pr_stub"
-# Which variants return a value of which kind, in the order of `VALUES` in probes/stubs.py.
+# The variants that return each type of value, in the order of `VALUES` in probes/stubs.py.
 RETURN_KINDS: dict[str, tuple[int, ...]] = {
     "number": (0, 1, 2),
     "text": (3, 4, 5),
@@ -51,7 +51,7 @@ RETURN_KINDS: dict[str, tuple[int, ...]] = {
     "dictionary": (9, 10, 11),
 }
 VARIANT_COUNT = sum(map(len, RETURN_KINDS.values()))
-# One value of each kind. Most tests fail with these; only the others are run with the rest.
+# One value of each type. Most tests fail with these, so only the remaining ones run with all variants.
 FIRST_VARIANTS = tuple(variants[0] for variants in RETURN_KINDS.values())
 OTHER_VARIANTS = tuple(variant for variants in RETURN_KINDS.values() for variant in variants[1:])
 
@@ -70,9 +70,7 @@ Copies = Mapping[str, tuple[str, int]]  # path of a copy -> the test file and it
 
 @dataclass(frozen=True)
 class StubFiles:
-    """The files of a trial."""
-
-    files: Mapping[str, str]  # path -> text, written into the tree
+    files: Mapping[str, str]  # path -> text, written to the tree
     copies: Copies
 
 
@@ -88,8 +86,8 @@ def build_stubs(
 ) -> StubFiles:
     """Build stub modules and a copy of each test file per variant.
 
-    `own`: top-level names of the project, existing or not. `missing`: dotted names that tests failed for. `variants`:
-    numbers of the variants.
+    `own` contains the project's top-level names, whether they exist or not. `missing` lists the dotted names whose
+    absence made tests fail. `variants` lists the numbers of the variants to build.
     """
     wanted = sorted({name for text in tests.values() for name in _list_imported_modules(text, own)})
     files = _make_stub_modules(wanted, sources)
@@ -101,7 +99,7 @@ def build_stubs(
 
 
 def _make_copy_path(path: str, variant: int, naming: TestNaming) -> str:
-    """A path that is collected by the same rules as the original, if these allow another name."""
+    """Return a path that pytest collects like the original, if the naming rules allow another name."""
     stem = path.removesuffix(".py")
     head, _, ending = stem.rpartition("_")
     names = [f"{stem}{COPY_MARK}{variant}.py", f"{head}{COPY_MARK}{variant}_{ending}.py"]
@@ -112,7 +110,7 @@ def _make_copy_path(path: str, variant: int, naming: TestNaming) -> str:
 
 
 def _walk_nodes(text: str) -> Iterator[ast.AST]:
-    """All nodes; none for text that is not Python or is nested too deeply."""
+    """Yield all nodes, or none if the file is not valid Python or is nested too deeply."""
     tree = parse_python(text)
     yield from ast.walk(tree) if tree else ()
 
@@ -127,7 +125,7 @@ def _list_imported_modules(text: str, own: frozenset[str]) -> Iterator[str]:
 
 
 def _make_stub_modules(wanted: Iterable[str], sources: Mapping[str, str]) -> dict[str, str]:
-    """Existing modules get stubs for the names they lack; missing modules for every name."""
+    """Return files with stubs for names that existing modules lack and for any name in missing modules."""
     places = {get_module_name(path): path for path in sources}
     packages = {".".join(name.split(".")[:n]) for name in places for n in range(1, name.count(".") + 1)}
     files: dict[str, str] = {}
@@ -146,7 +144,7 @@ def _make_stub_modules(wanted: Iterable[str], sources: Mapping[str, str]) -> dic
 
 
 def _find_source_root(name: str, places: Mapping[str, str]) -> str:
-    """The directory of the package's other modules: the root, `src/` or `lib/`."""
+    """Return the directory of the package's other modules: the root, `src/` or `lib/`."""
     top = name.partition(".")[0]
     siblings = [path for module, path in places.items() if module.partition(".")[0] == top] or list(places.values())
     return next((f"{root}/" for root in ("src", "lib") if siblings and siblings[0].startswith(f"{root}/")), "")
@@ -165,7 +163,7 @@ def _add_stub_methods(files: dict[str, str], sources: Mapping[str, str], missing
 
 
 def _list_exception_names(text: str) -> Iterator[str]:
-    """Names that are used as exceptions."""
+    """Yield the names that are used as exceptions."""
     for node in _walk_nodes(text):
         expressions: list[ast.expr] = []
         match node:
@@ -186,10 +184,10 @@ def _list_exception_names(text: str) -> Iterator[str]:
 def find_undecided_tests(
     tests: frozenset[str], copies: Copies, results: Iterable[TestResult], explain_foreign: Callable[[str], str]
 ) -> frozenset[str]:
-    """Tests that need the other variants: they pass with a first value, or break with all of them for their own
-    reason.
+    """Return the tests that have to run with the other variants as well.
 
-    For the rest, neither `find_indifferent_tests` nor `find_masked_failures` would report anything.
+    These tests pass with a first value, or break with all of them for a reason of their own. For all other tests,
+    neither `find_indifferent_tests` nor `find_masked_failures` would report anything.
     """
     all_results = tuple(results)
     passes = _map_passes_by_variant(copies, {result.id: result.outcome for result in all_results})
@@ -206,9 +204,10 @@ def find_indifferent_tests(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[Fact, ...]:
-    """Tests that pass whatever the missing code returns.
+    """Return the tests that pass whatever the missing code returns.
 
-    `candidates`: tests, without parameters, that failed for a missing name. `outcomes`: of the tests in the copies.
+    `candidates` contains the tests, without parameters, that failed because of a missing name. `outcomes` maps the
+    tests in the copies to their outcomes.
     """
     passes = _map_passes_by_variant(copies, outcomes)
     found = []
@@ -224,7 +223,7 @@ def find_indifferent_tests(
 
 
 def _map_passes_by_variant(copies: Copies, outcomes: Mapping[str, str]) -> dict[str, dict[int, bool]]:
-    """Test, without parameters -> variant -> whether all rows of its table pass."""
+    """Map each test, without parameters, to its variants and whether all of its parameter rows pass."""
     passes: dict[str, dict[int, bool]] = {}
     for test, outcome in outcomes.items():
         path, _, name = test.partition("::")
@@ -244,9 +243,9 @@ def find_masked_failures(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[Fact, ...]:
-    """Failures hidden behind the missing name: with every stub, the test breaks for its own reason.
+    """Return failures hidden behind a missing name: with every stub, the test breaks for a reason of its own.
 
-    `explain_foreign`: why a missing module cannot belong to the project; empty if it can.
+    `explain_foreign` returns why a missing module cannot belong to the project, or an empty string if it can.
     """
     failures = _find_consistent_failures(copies, results, explain_foreign)
     lines = {
@@ -265,7 +264,7 @@ def find_masked_failures(
 def _find_consistent_failures(
     copies: Copies, results: Iterable[TestResult], explain_foreign: Callable[[str], str]
 ) -> dict[str, tuple[str, str]]:
-    """Tests that break with every variant for the same reason in the test itself: code and message."""
+    """Return the code and message of tests that break with every variant for the same reason in the test itself."""
     reasons: dict[str, list[tuple[str, str] | None]] = {}
     for result in results:
         path, _, name = result.id.partition("::")
@@ -280,7 +279,7 @@ def _find_consistent_failures(
 
 
 def _classify_own_failure(result: TestResult, explain_foreign: Callable[[str], str]) -> tuple[str, str] | None:
-    """A failure that no return value of the code under test could cause."""
+    """Return the code and message of a failure that no return value of the code under test could cause."""
     failure = result.failure
     if failure is None:
         return None
@@ -317,7 +316,7 @@ def _make_indifference_fact(path: str, text: str, test: DeclaredTest, kinds: lis
 
 
 def _make_subject_predicate(text: str, own: frozenset[str]) -> Callable[[ast.expr], bool]:
-    """Return a predicate: whether an expression begins with a name imported from the project."""
+    """Return a predicate that tells whether an expression begins with a name imported from the project."""
     names: set[str] = set()
     for node in _walk_nodes(text):
         match node:
@@ -343,14 +342,14 @@ def _find_subject_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -
 
 
 def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
-    """Whether two calls are compared with each other: that they agree may be what the story requires."""
+    """Return whether two calls are compared with each other. The story may require that they agree."""
     calls = _find_subject_calls(node, is_subject)
     inner = {id(part) for call in calls for part in ast.walk(call.func)}  # `Cart()` of `Cart().total()`
     return sum(id(call) not in inner for call in calls) > 1
 
 
 def _asserts_on_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
-    """Whether the test asserts on arguments or fixtures: that they are unchanged may be what the story requires."""
+    """Return whether the test asserts on arguments or fixtures. The story may require that they stay unchanged."""
     results = _find_subject_results(node, is_subject)
     methods = _find_subject_calls(
         node, lambda called: is_subject(called) or (_list_referenced_names(called) & results != set())
@@ -369,8 +368,9 @@ def _asserts_on_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool])
 
 
 def _asserts_on_context_effects(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
-    """Whether it asserts on effects of calls inside a `with` of the subject: `with ledger.transaction():
-    ledger.post(5)`.
+    """Return whether the test asserts on effects of calls inside a `with` of the subject.
+
+    An example is `with ledger.transaction(): ledger.post(5)`.
     """
     results = _find_subject_results(node, is_subject)
     called: set[str] = set()
@@ -391,7 +391,7 @@ def _asserts_on_context_effects(node: ast.AST, is_subject: Callable[[ast.expr], 
 
 
 def _find_subject_results(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> set[str]:
-    """Names bound to results of the code under test."""
+    """Return the names bound to results of the code under test."""
     return {
         name
         for each in ast.walk(node)

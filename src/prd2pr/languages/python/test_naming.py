@@ -1,4 +1,4 @@
-"""Test naming: the patterns by which a project's pytest finds test files, functions and classes."""
+"""The patterns by which a project's pytest finds test files, functions and classes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PYTHON_FILES = ("test_*.py", "*_test.py")
 PYTHON_FUNCTIONS = ("test",)
 PYTHON_CLASSES = ("Test",)
 
-# Shared by tests and never test modules, even where `python_files` is `*.py`.
+# Shared by tests but never test modules, even if `python_files` is `*.py`.
 _SUPPORT_FILES = frozenset({"conftest.py", "__init__.py"})
 _WILDCARD_CHARACTERS = "*?["
 
 
 @dataclass(frozen=True)
 class TestNaming:
-    """Prefixes or patterns as pytest reads them. Methods of `unittest.TestCase` are called `test…` in any case."""
+    """Prefixes or patterns as pytest interprets them. Methods of `unittest.TestCase` always start with `test`."""
 
     __test__ = False
     files: tuple[str, ...] = PYTHON_FILES
@@ -40,12 +40,12 @@ class TestNaming:
 
     @property
     def matches_any_file(self) -> bool:
-        """Whether a pattern is like `*.py`: then names do not distinguish tests from support files."""
+        """Whether a pattern such as `*.py` matches any file, so that names do not tell tests from support files."""
         return any(not pattern.removesuffix(".py").strip("*/") for pattern in self.files)
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
-        """Patterns for paths of test files in any directory, without those that would match all code."""
+        """Patterns for the paths of test files in any directory, except those that would match all code."""
         own = [pattern for pattern in self.files if pattern not in PYTHON_FILES]
         return tuple(f"**/{pattern.removeprefix('**/')}" for pattern in own if pattern.removesuffix(".py").strip("*/"))
 

@@ -1,4 +1,4 @@
-"""Where the project keeps its tests, by its own pytest settings."""
+"""Finds where a project keeps its tests according to its pytest settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUPPORT_FILES = frozenset({"__init__.py", "conftest.py"})
 
 
 def read_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
-    """Read `testpaths`. `files`: those of `PYTEST_CONFIG_FILES` that exist, name -> text."""
+    """Read `testpaths`. `files` maps the existing `PYTEST_CONFIG_FILES` to their contents."""
     listed = split_option(read_pytest_settings(files).get("testpaths", ""))
     return tuple(each.rstrip("/").removeprefix("./") for each in listed)
 
@@ -25,7 +25,7 @@ def read_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
 def add_testpaths(
     rules: PathRules, testpaths: tuple[str, ...], paths: Iterable[str], naming: TestNaming = DEFAULT_NAMING
 ) -> PathRules:
-    """Count everything below a configured test root as tests, unless mostly other code lies there."""
+    """Classify everything below a configured test root as tests, unless it contains mostly other code."""
     known = [path for path in paths if path.endswith(".py")]
     roots = [
         root
@@ -38,10 +38,10 @@ def add_testpaths(
 
 
 def add_test_patterns(rules: PathRules, naming: TestNaming, found: Mapping[str, str]) -> PathRules:
-    """Count files that match the project's own test patterns as tests, also next to the code.
+    """Classify files that match the project's own test patterns as tests, even next to the code.
 
-    `found`: the matching files before the step, path -> text. A pattern that also matches code without tests is not
-    used.
+    `found` maps the matching files before the step to their contents. A pattern that also matches code without tests is
+    not used.
     """
     patterns = [pattern for pattern in naming.path_patterns if _matches_only_tests(pattern, rules, naming, found)]
     return replace(rules, tests=(*rules.tests, *patterns)) if patterns else rules
@@ -59,16 +59,19 @@ def _matches_only_tests(pattern: str, rules: PathRules, naming: TestNaming, foun
 def find_tests_outside_testpaths(
     testpaths: tuple[str, ...], modules: Iterable[str], known: Iterable[str], naming: TestNaming = DEFAULT_NAMING
 ) -> Iterator[Fact]:
-    """New test files that plain `pytest` does not run. Test roots that hold no tests yet are ignored."""
+    """Report new test files that plain `pytest` does not run. Test roots without any tests yet are ignored."""
     roots = [root for root in testpaths if any(naming.is_module(path) and matches_any(path, [root]) for path in known)]
     for path in modules if roots else ():
         if not matches_any(path, [*testpaths, TDD_ROOT]):
-            message = f"is outside of `testpaths` ({', '.join(roots)}), so `pytest` does not run it"
+            message = f"is outside `testpaths` ({', '.join(roots)}), so `pytest` does not run it"
             yield Fact(code="RED202", path=path, message=message)
 
 
 def _contains_only_tests(root: str, paths: list[str], naming: TestNaming) -> bool:
-    """Whether a root holds tests and support files, and no package: `packages` of many projects holds sources too."""
+    """Return whether a root contains tests and support files but no package.
+
+    In many projects, `packages` contains source code too.
+    """
     names = [path for path in paths if matches_any(path, [root])]
     packages = {path.rpartition("/")[0] for path in names if path.endswith("/__init__.py")}
     tests = [path for path in names if naming.is_module(path)]

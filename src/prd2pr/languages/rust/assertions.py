@@ -1,4 +1,4 @@
-"""Find the assertions of Rust tests: assertion macros, panics, and helpers with either."""
+"""Find the assertions of Rust tests: assertion macros, panics, and helpers that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONDITIONS = frozenset({"if_expression", "match_arm", "match_expression", "while
 @dataclass(frozen=True)
 class Assertion:
     node: Node
-    form: str  # the macro's name; `helper`
+    form: str  # the macro's name, or `helper`
     arguments: tuple[Argument, ...] = ()
 
     @property
@@ -37,7 +37,7 @@ class Assertion:
 
 
 def find_helpers(root: Node) -> frozenset[str]:
-    """Return functions of the file that assert."""
+    """Return the functions of the file that assert."""
     return frozenset(
         get_text(get_field(node, "name"))
         for node in walk(root)
@@ -50,13 +50,13 @@ def find_asserting_functions(_: str, text: str) -> frozenset[str]:
 
 
 def find_idle_functions(root: Node) -> frozenset[str]:
-    """Return functions of the file that do not assert, whatever their name."""
+    """Return the functions of the file that do not assert, whatever their names suggest."""
     names = {get_text(get_field(node, "name")) for node in walk(root) if node.type == "function_item"}
     return frozenset(names) - find_helpers(root)
 
 
 def find_assertions(node: Node, helpers: frozenset[str], idle: frozenset[str] = frozenset()) -> Iterator[Assertion]:
-    """Yield assertions. `idle`: functions that only return a result."""
+    """Yield the assertions. `idle` lists functions that only return a result."""
     for each in walk(node):
         name = read_macro_name(each)
         if name in ASSERTS | PANICS or name.startswith("assert_"):
@@ -70,7 +70,7 @@ def find_assertions(node: Node, helpers: frozenset[str], idle: frozenset[str] = 
 
 
 def is_result_dropped(call: Node) -> bool:
-    """Return whether the result is ignored: `let _ = …;`, `….ok();`, or a bare statement."""
+    """Return whether the result is ignored, as in `let _ = …;`, `….ok();` or a bare statement."""
     holder = call.parent
     while holder is not None and holder.type in {"field_expression", "call_expression"}:
         if get_text(get_field(holder, "field")) in {"unwrap", "expect", "unwrap_err", "is_err", "is_ok"}:
@@ -83,7 +83,7 @@ def is_result_dropped(call: Node) -> bool:
 
 
 def is_conditional(node: Node, top: Node) -> bool:
-    """Return whether a condition decides if the node is reached, including `let … else`."""
+    """Return whether the node is reached only under a condition, including `let … else`."""
     inner, parent = node, node.parent
     while parent is not None and inner.id != top.id:
         if parent.type in CONDITIONS or (

@@ -1,4 +1,4 @@
-"""Read the Rust compiler's errors about a test file: a missing planned name, or a broken build."""
+"""Read Rust compiler errors in a test file, which mean a missing planned name or a broken build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TICKED = re.compile(r"`([^`]+)`")
 _IMPORTS = frozenset({"E0432", "E0433"})
 _NAMES = frozenset({"E0425", "E0412", "E0405", "E0422", "E0531", "E0532", "E0574", "E0423", "E0603", "E0404"})
 _MEMBERS = frozenset({"E0599", "E0609", "E0610", "E0560", "E0407", "E0576", "E0026", "E0027"})
-# A type of the project lacks a trait that a test needs: Display, Add, PartialEq, FromStr …
+# Errors about a trait that a test needs and a type of the project lacks: Display, Add, PartialEq, FromStr …
 _TRAITS = frozenset({"E0277", "E0369", "E0600", "E0368", "E0608"})
 _LACKS = re.compile(r"^`[^`]+` doesn't implement `[^`]+`$")
 _OPERATIONS = {
@@ -27,13 +27,13 @@ _OPERATIONS = {
 _WORDS = "Result Option String Vec Box HashMap BTreeMap HashSet BTreeSet Rc Arc Cow Self Duration Instant Path PathBuf"
 _STANDARD = frozenset(_WORDS.split())
 _CALLS = frozenset({"E0061", "E0057", "E0107"})
-_CONSEQUENCES = frozenset({"E0282", "E0283", "E0284"})  # types that cannot be inferred while others are missing
+_CONSEQUENCES = frozenset({"E0282", "E0283", "E0284"})  # types that cannot be inferred because others are missing
 
 
 def read_build_errors(
     errors: Sequence[Mapping[str, Any]], path: str, text: str, crates: frozenset[str]
 ) -> tuple[ThrownError, ...]:
-    """Return the errors of the test file `path`. `crates`: the project's own."""
+    """Return the errors of the test file `path`. `crates` lists the project's own crates."""
     uses = (*read_uses(parse_source(text)), *_find_declared(text))
     found = [each for error in errors for each in _make_thrown(error, uses, crates)]
     if any(each.name == MISSING for each in found):
@@ -42,7 +42,7 @@ def read_build_errors(
 
 
 def _find_declared(text: str) -> Iterator[UseDeclaration]:
-    """Yield types of the test file itself; what these lack is the test's problem."""
+    """Yield the types that the test file itself declares. If they lack something, the test must be fixed."""
     for name in re.findall(r"\b(?:struct|enum|union|type|trait)\s+(\w+)", text):
         yield UseDeclaration(name, ("self", name))
 
@@ -88,7 +88,7 @@ def _find_missing(
 
 
 def _find_unresolved(message: str, label: str, uses: tuple[UseDeclaration, ...]) -> Iterator[str]:
-    """Yield names from `could not find `points` in `shop``, or an unknown crate."""
+    """Yield names from a message such as `could not find `points` in `shop``, or an unknown crate."""
     for text in (message, label):
         if found := re.search(r"(?:could not|cannot) find `(\w+)` in (?:\w+ )*`([\w:]+)`", text):
             yield f"{_make_dotted(found[2], uses)}.{found[1]}"
@@ -124,7 +124,7 @@ def _find_member(
     elif plain.partition("::")[0] in crates:
         yield f"{plain.replace('::', '.')}.{name}"
     elif plain[:1].isupper() and plain not in {"Result", "Option", "String", "Vec", "Box", "HashMap", "BTreeMap"}:
-        yield from (f"{crate}.{name}" for crate in sorted(crates)[:1])  # a type somewhere in the project
+        yield from (f"{crate}.{name}" for crate in sorted(crates)[:1])  # the type is somewhere in the project
 
 
 def _find_trait(
@@ -143,14 +143,17 @@ def _find_trait(
 
 
 def _find_conversion(label: str, text: str, uses: tuple[UseDeclaration, ...], crates: frozenset[str]) -> Iterator[str]:
-    """Yield `From` for `Amount::from(3)`: every type has some `from`, so a missing one is reported as a mismatch."""
+    """Yield `From` for `Amount::from(3)`.
+
+    Every type has some `from`, so a missing one is reported as a type mismatch.
+    """
     expected = re.match(r"expected `([^`]+)`, found", label)
     if expected and re.search(rf"\b{re.escape(expected[1])}\s*::\s*from\s*\(", text):
         yield from (f"{owner}.From" for owner in _find_owners(expected[1], uses, crates))
 
 
 def _find_owners(type_: str, uses: tuple[UseDeclaration, ...], crates: frozenset[str]) -> Iterator[str]:
-    """Yield the project's types within a type: imported by name or with a module, or given by path."""
+    """Yield the project's types inside a type, which are imported by name or with a module, or given by their path."""
     for path in re.findall(r"[A-Za-z_][\w:]*", type_):
         first, last = path.partition("::")[0], path.rpartition("::")[2]
         own = [each for each in uses if each.local == last and each.path[0] in crates]

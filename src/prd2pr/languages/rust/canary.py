@@ -1,4 +1,4 @@
-"""Canary tests in Rust, appended to a test file: they are part of the same program."""
+"""Canary tests in Rust. They are appended to a test file and are part of the same program."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def find_tests(file: SyntaxFile) -> Iterator[RustTest]:
 
 
 def _find_used_names(file: SyntaxFile) -> Iterator[str]:
-    """Yield used names such as `shop.points.redeem`; for methods of its objects `.add`."""
+    """Yield the names that the file uses: `shop.points.redeem`, or `.add` for a method of the project's objects."""
     root = file.root
     own = find_own_crates(root) | find_crates_in_paths(file)
     for used in read_uses(root):
@@ -79,6 +79,6 @@ def _find_used_names(file: SyntaxFile) -> Iterator[str]:
 
 
 def _find_path_suffixes(root: Node, name: str) -> Iterator[str]:
-    """Yield what follows `name::`, in code and in macros."""
+    """Yield the path after `name::` wherever it occurs in code or macros."""
     for found in re.finditer(rf"\b{re.escape(name)}((?:\s*::\s*\w+)+)", get_text(root)):
         yield ".".join(re.findall(r"\w+", found[1]))

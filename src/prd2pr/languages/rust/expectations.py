@@ -1,4 +1,4 @@
-"""Find the expected values of Rust tests, and other values of their types."""
+"""Find the expected values of Rust tests, and replacements of the same type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AROUND = frozenset({"Some", "Ok", "Err", "vec", "String", "from", "to_string", 
 
 
 def _find_values(file: SyntaxFile, body: Node) -> Iterator[tuple[Node, str]]:
-    """Yield compared values, values of variables such as `want`, and the last cells of rows in a loop."""
+    """Yield compared values, values of variables such as `want`, and the last cells of the rows that a loop uses."""
     named = [match["wanted.value"] for match in file.find("wanted.value", body) if _WANTED.match(match.text("wanted"))]
     for node in (*_find_compared(body), *named, *file.find_nodes("cell", body)):
         yield node, make_other_value(node)
@@ -41,7 +41,7 @@ def _is_value(argument: Argument) -> bool:
 
 
 def _find_equality(argument: Argument) -> Iterator[Node]:
-    """Yield the literal on either side of `==`."""
+    """Yield the literals on either side of `==`."""
     at = next((number for number, node in enumerate(argument.nodes) if get_text(node) == "=="), None)
     if at is not None:
         for side in (Argument(argument.nodes[:at]), Argument(argument.nodes[at + 1 :])):
@@ -50,7 +50,7 @@ def _find_equality(argument: Argument) -> Iterator[Node]:
 
 
 def make_other_value(node: Node) -> str:
-    """Return another value of the same type and range; empty if none is known."""
+    """Return another value of the same type and range, or an empty string if none is known."""
     text = get_text(node)
     if node.type == "integer_literal":
         return f"({text} ^ 1)"

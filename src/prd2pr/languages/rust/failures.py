@@ -25,7 +25,7 @@ _SHOULD_PANIC_MESSAGES = ("test did not panic as expected", "panic did not conta
 
 
 def parse_failure_output(printed: str, path: str, context: RunnerContext) -> ThrownError:
-    """Parse the failure that a test printed. `path`: the test's file."""
+    """Parse the failure that a test printed. `path` is the test's file."""
     for sign in _SHOULD_PANIC_MESSAGES:
         if sign in printed:
             return ThrownError(
@@ -63,7 +63,7 @@ def _find_macro(path: str, line: int, context: RunnerContext) -> tuple[str, bool
 
 
 def _find_question_mark(path: str, context: RunnerContext) -> int:
-    """Return the first line with a `?`, where a test that returns an error may end."""
+    """Return the first line with a `?`, which may be where a test returned an error."""
     text = context.texts.get(path, "")
     return next((get_line(node) for node in walk(parse_source(text)) if node.type == "try_expression"), 0)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ENDINGS = (".rs",)
-# Files that Cargo builds as test programs; deeper ones are modules of these.
+# Matches files that Cargo builds as test programs. Files in deeper directories are their modules.
 _PROGRAM = re.compile(r"(^|/)tests/(\w[\w-]*\.rs|\w[\w-]*/main\.rs)$")
 
 
@@ -22,7 +22,7 @@ def is_test_file(path: str) -> bool:
 
 
 def name_target(path: str) -> str:
-    """Return Cargo's name of the test program: `earn` for `tests/earn.rs` and `tests/earn/main.rs`."""
+    """Return Cargo's name for the test program, such as `earn` for `tests/earn.rs` and `tests/earn/main.rs`."""
     return path.removesuffix("/main.rs").removesuffix(".rs").rpartition("/")[2]
 
 
@@ -31,7 +31,7 @@ def parse_source(text: str) -> Node:
 
 
 def name_module(path: str) -> str:
-    """Return the module: `points` for `src/points/mod.rs` and `src/points.rs`, `crate` for the crate's root."""
+    """Return the module: `points` for `src/points/mod.rs` and `src/points.rs`, `crate` for the root of the crate."""
     inner = path.rpartition("src/")[2].removesuffix(".rs").removesuffix("/mod")
     return "crate" if inner in {"lib", "main"} else inner.replace("/", ".")
 
@@ -43,7 +43,7 @@ def _is_in_function_with(node: Node, words: Sequence[str], _: Names) -> bool:
 
 
 def _is_iterated(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether a loop iterates over the value that the node is in."""
+    """Return whether a loop iterates over the value that contains the node."""
     inner = node
     for parent in ancestors(node):
         if parent.type == "for_expression" and get_field(parent, "value") == inner:

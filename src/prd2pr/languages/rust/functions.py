@@ -1,4 +1,4 @@
-"""Functions of a Rust file, and its public signatures."""
+"""Functions of a Rust file and its public signatures."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _ERROR = re.compile(r"\bimpl\s+(?:(?:std::|core::)?error::)?Error\s+for\s+(\w+)")
 _TYPES = frozenset({"struct_item", "enum_item", "trait_item", "union_item", "type_item"})
-# Traits whose `impl` the compiler can derive.
+# Traits that the compiler can derive.
 _DERIVABLE = frozenset({"Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"})
 _VALUES = frozenset({"const_item", "static_item"})
 
 
 def find_functions(file: SyntaxFile) -> Iterator[NamedFunction]:
-    """Yield the program's functions, without test-only ones."""
+    """Yield the program's functions, except those that exist only for tests."""
     errors = set(_ERROR.findall(file.text))
     for item in find_items(file.root):
         if item.node.type == "function_item" and not item.in_tests:
-            # Error types need `Display`, even if no test reads the text.
+            # Every error type needs `Display`, even if no test reads the text.
             is_error_text = item.owner in errors and item.trait == "Display"
             exemption = "every error type needs it, even if no test reads it" if is_error_text else ""
             yield NamedFunction(format_item_name(item), item.node, item.is_public, exemption)
@@ -73,7 +73,7 @@ def _walk_signatures(root: Node) -> Iterator[tuple[str, str]]:
 
 
 def _list_derived(item: Item) -> Iterator[str]:
-    """Yield derived traits, which are equivalent to an `impl`."""
+    """Yield the derived traits, which are equivalent to an `impl`."""
     for attribute in item.attributes:
         if attribute.startswith("derive ("):
             names = (each.replace(" ", "").rpartition("::")[2] for each in attribute[8:-1].split(","))
@@ -81,7 +81,7 @@ def _list_derived(item: Item) -> Iterator[str]:
 
 
 def _format_parameters(node: Node) -> str:
-    """Return parameter and result types; parameter names are not part of the signature."""
+    """Return the types of the parameters and results. Parameter names are not part of the signature."""
     given = []
     for each in list_children(get_field(node, "parameters")):
         kind = get_field(each, "type")
@@ -92,7 +92,7 @@ def _format_parameters(node: Node) -> str:
 
 
 def _format_shape(node: Node) -> str:
-    """Return a struct's public fields; of other types everything."""
+    """Return the public fields of a struct, or the whole definition of another type."""
     body = get_field(node, "body")
     if node.type != "struct_item" or body is None:
         return join_tokens(body) if body is not None else join_tokens(get_field(node, "type") or node)
@@ -107,7 +107,7 @@ def _format_shape(node: Node) -> str:
 
 
 def _format_numbered_fields(body: Node) -> Iterator[str]:
-    """Yield public fields of a tuple struct: `0: i64`."""
+    """Yield the public fields of a tuple struct, such as `0: i64`."""
     public, number = False, 0
     for each in list_children(body):
         if each.type == "visibility_modifier":

@@ -1,4 +1,4 @@
-"""Items of a Rust file with their attributes, including those of inner modules."""
+"""Items of a Rust file with their attributes, including the items of inner modules."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TEST_ONLY = re.compile(r"^cfg \( (all \( )?test\b")
 @dataclass(frozen=True)
 class Item:
     node: Node
-    attributes: tuple[str, ...]  # as tokens: `cfg ( test )`
+    attributes: tuple[str, ...]  # as tokens, such as `cfg ( test )`
     modules: tuple[str, ...]
-    owner: str = ""  # the type of an `impl`, or the trait
-    trait: str = ""  # the implemented trait
-    in_tests: bool = False  # the item or its surroundings exist only for tests
+    owner: str = ""  # type of an `impl`, or the enclosing trait
+    trait: str = ""  # trait that the `impl` implements
+    in_tests: bool = False  # whether the item or its module exists only for tests
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ def _walk_items(holder: Node, modules: tuple[str, ...], owner: str, trait: str, 
 
 
 def strip_type_arguments(node: Node | None) -> str:
-    """Return a type without its parameters: `Cart` for `Cart<T>`."""
+    """Return a type without its arguments, such as `Cart` for `Cart<T>`."""
     return re.sub(r"\s*<.*", "", get_text(node), flags=re.DOTALL).rpartition("::")[2].lstrip("&")
 
 

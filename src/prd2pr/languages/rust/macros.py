@@ -1,4 +1,4 @@
-"""Macro calls: the grammar gives bare tokens, which are split at commas here."""
+"""Macro calls. The grammar gives only bare tokens, which are split at commas here."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LITERALS = frozenset(
 
 @dataclass(frozen=True)
 class Argument:
-    nodes: tuple[Node, ...]  # tokens, and trees of them
+    nodes: tuple[Node, ...]  # tokens and token trees
 
     @property
     def text(self) -> str:
-        """Its tokens, separated by blanks."""
+        """The tokens of the argument, separated by spaces."""
         return " ".join(join_tokens(node) for node in self.nodes)
 
     @property

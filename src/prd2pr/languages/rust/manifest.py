@@ -1,4 +1,4 @@
-"""Check changes of `Cargo.toml` other than dependencies, which a story may not make."""
+"""Report changes of `Cargo.toml` other than dependencies, which a story may not make."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def find_test_directories(manifests: Mapping[str, str]) -> frozenset[str]:
-    """Return directories of crates that others use only as `dev-dependencies`."""
+    """Return the directories of crates that other crates use only as `dev-dependencies`."""
     used: set[str] = set()
     tested: set[str] = set()
     for path, text in manifests.items():
@@ -58,13 +58,13 @@ def _list_paths(home: str, manifest: dict[str, Any], table: str) -> set[str]:
     return {posixpath.normpath(posixpath.join(home, path)) for path in paths if isinstance(path, str)}
 
 
-# Ways to detect a test build: by name, or by an overflow that panics only then.
+# Ways in which source can detect a test build: by name, or by an overflow that panics only in a test build.
 _BUILD_QUERIES = re.compile(r"\bdebug_assertions\b|\bcatch_unwind\b|\boverflow_checks\b")
 _PROFILE = "debug-assertions = false\noverflow-checks = false\n"
 
 
 def make_release_edits(manifests: Mapping[str, str], sources: Sequence[str]) -> tuple[tuple[str, Edit], ...]:
-    """Return edits that disable debug checks as in a release, if the source could detect them."""
+    """Return edits that disable debug checks as in a release build. Empty if the source cannot detect such checks."""
     if not any(_BUILD_QUERIES.search(text) for text in sources):
         return ()
     roots = [path for path in manifests if path.rpartition("/")[2] == "Cargo.toml"]

@@ -1,4 +1,4 @@
-"""Make Rust functions return other values: a test that still passes does not check the result."""
+"""Make Rust functions return other values, to find tests that do not check the result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prd2pr.languages.syntax.nodes import get_field, get_text, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Changes a value by its type's name and size, since there is no reflection. Values that own memory are not changed,
-# except strings and vectors. The process is discarded, and a crash counts as noticed.
+# Changes a value by the name and size of its type, as Rust has no reflection. Values that own memory are not changed,
+# except strings and vectors. The process is discarded, and a crash counts as a failed test.
 _OTHER = f" {read_program('rust', 'other_value.rs').rstrip()} "
 _DEFAULTS = re.compile(
     r"^(bool|char|[iu](8|16|32|64|128|size)|f32|f64|String|(std::string::)?String"
@@ -47,7 +47,7 @@ def _list_modifiers(node: Node) -> list[Node]:
 
 
 def _make_empty_value(kind: str) -> str:
-    """Return an empty value of the type; empty text if there is none."""
+    """Return an empty value of the type, or an empty string if there is none."""
     if kind in {"", "()"}:
         return "()"
     if kind in _WRITTEN:
@@ -78,7 +78,7 @@ def _make_other_return(kind: str, body: Node, *, is_async: bool) -> tuple[Edit, 
 
 
 def _make_changed_value(kind: str, value: str) -> str:
-    """Return an expression for another value: of Option and Result the other variant or another content."""
+    """Return an expression for another value. For Option and Result, it is the other variant or has other content."""
     if _OPTION.match(kind):
         return f"match {value} {{ Some(_) => None, None => Some({_ZEROED}) }}"
     if found := _RESULT.match(kind):
@@ -93,7 +93,7 @@ def _make_changed_value(kind: str, value: str) -> str:
 
 
 def _split_type_arguments(text: str) -> list[str]:
-    """Split at commas outside brackets."""
+    """Split the text at commas outside brackets."""
     parts, depth = [""], 0
     for sign in text:
         depth += (sign in "<([") - (sign in ">)]")
@@ -107,7 +107,7 @@ def _split_type_arguments(text: str) -> list[str]:
 FUNCTIONS = Functions(
     SYNTAX,
     find_functions,
-    # The condition keeps the rest reachable; otherwise the compiler may reject it.
+    # The condition keeps the rest reachable. Without it, the compiler may reject the code.
     KnockOut(' if true { panic!("knocked out") } ', "panics"),
     replace_returns,
     entry_points=frozenset({"main"}),

@@ -1,4 +1,4 @@
-"""The `cargo test` runner: our program builds and runs the test programs; their output is cross-checked here."""
+"""The `cargo test` runner. Our program builds and runs the test programs; their output is cross-checked here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _END_EVENTS = frozenset({"ok", "failed", "ignored", "timeout"})
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program for all test programs; a whole run includes unit tests in the source."""
+    """Return one program that runs all test programs. A run of the whole suite includes unit tests in the source."""
     local = [context.stack.to_stack_path(path) for path in files]
     order = {
         "files": sorted(local),
@@ -43,7 +43,7 @@ def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[Runne
 
 
 def make_environment(context: RunnerContext) -> dict[str, str]:
-    """Return the environment: offline, with build output for this run only and without debug information."""
+    """Return an offline environment, with separate build output for each run and without debug information."""
     return {
         "CARGO_HOME": f"{context.scratch}/cargo",
         "CARGO_TARGET_DIR": f"{context.scratch}/target",
@@ -60,7 +60,7 @@ class CargoReport:
     """The events of one process of a test program."""
 
     tests: tuple[dict[str, Any], ...]
-    closed: bool  # the suite's result was reported
+    closed: bool  # whether the suite's result was reported
     running: str = ""
 
     @property
@@ -69,7 +69,7 @@ class CargoReport:
 
     @property
     def ended(self) -> dict[str, dict[str, Any]]:
-        """The first reported end of each test; contradictory reports count as a failure."""
+        """The first reported end of each test. Contradictory reports count as a failure."""
         found: dict[str, dict[str, Any]] = {}
         for each in self.tests:
             if each.get("event") in _END_EVENTS:
@@ -111,7 +111,7 @@ def _find_broken_files(fact: Event, context: RunnerContext, events: list[Event])
 
 
 def _parse_events(output: str) -> Iterator[dict[str, Any]]:
-    """Yield JSON events; a line may begin with test output that lacks a line break."""
+    """Yield the JSON events. A line may start with test output that lacks a line break."""
     for line in output.splitlines():
         found = _EVENT.search(line)
         try:

@@ -1,4 +1,5 @@
-; Findings in Rust source. A capture is the code of its finding; for one node the first pattern counts.
+; Findings in Rust source. Each capture names a finding code.
+; If several patterns match a node, the first one counts.
 ; Flag: `program` is a file that may read its arguments, such as main.rs.
 
 ; --- detects tests

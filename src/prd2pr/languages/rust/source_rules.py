@@ -25,7 +25,7 @@ _AT_START = re.compile(r"^ctor\b|link_section|^used\b|^(unsafe \( )?no_mangle")
 
 
 def _read_names(path: str, _: SyntaxFile) -> Names:
-    """Return flags: a program (`main.rs` or in `bin/`) may read its arguments."""
+    """Return the flags of a file. A program (`main.rs`, or a file in `bin/`) may read its arguments."""
     is_program = path.endswith("main.rs") or "/bin/" in f"/{path}"
     return {"flags": frozenset({"program"} if is_program else ())}
 
@@ -39,12 +39,12 @@ def _compare(change: SourceChange) -> Iterator[Fact]:
 
 
 def _is_subject(path: str, context: SourceContext) -> bool:
-    """Return whether the story's tests are in the same crate, which is then the tested code."""
+    """Return whether the story's tests are in the same crate, which is then the code under test."""
     return any(test.startswith(each) for each in context.for_tests if path.startswith(each) for test in context.tests)
 
 
 def _check_inner_tests(path: str, before: Node, after: Node) -> Iterator[Fact]:
-    """Report changed tests inside a source file: they are locked like any other."""
+    """Report changed tests inside a source file, which are locked like all other tests."""
     old, new = _find_test_items(before), _find_test_items(after)
     for name, words in old.items():
         if new.get(name) != words:
@@ -55,7 +55,7 @@ def _check_inner_tests(path: str, before: Node, after: Node) -> Iterator[Fact]:
 
 
 def _find_test_items(root: Node) -> dict[str, str]:
-    """Return the outermost test-only items: name → tokens."""
+    """Map the names of the outermost test-only items to their tokens."""
     found: dict[str, str] = {}
     inside: set[tuple[str, ...]] = set()
     for item in find_items(root):
@@ -103,7 +103,7 @@ def _check_equality(item: Item) -> Iterator[Found]:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield literal arguments of a call with the literal expected from it."""
+    """Yield the literal arguments of a call with the literal expected from it."""
     literals = {node.id for node in file.find_nodes("literal")}
     for each in find_assertions(file.root, frozenset()):
         if each.form in EQUAL and len(each.compared) == 2:

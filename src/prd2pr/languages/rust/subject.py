@@ -36,7 +36,7 @@ def find_subject_names(file: SyntaxFile) -> frozenset[str]:
 
 
 def find_crates_in_paths(file: SyntaxFile) -> set[str]:
-    """Return crates used without `use`, neither declared nor imported here: `shop::points::redeem(2)`."""
+    """Return crates that the file uses by path, as in `shop::points::redeem(2)`, and neither declares nor imports."""
     known = {each.local for each in read_uses(file.root)} | _find_declared(file)
     return {first for first in _find_path_roots(file.root) if first.islower()} - known - _NO_CRATES
 
@@ -47,7 +47,7 @@ def _starts_program(node: Node) -> bool:
 
 
 def _find_path_roots(root: Node) -> set[str]:
-    """Return the first segments of paths such as `shop::points::redeem(2)`, also inside macros."""
+    """Return the first segments of paths such as `shop::points::redeem(2)`, including those inside macros."""
     found: set[str] = set()
     for node in walk(root):
         if node.type == "scoped_identifier":

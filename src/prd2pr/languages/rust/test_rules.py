@@ -1,4 +1,4 @@
-"""Checks of Rust test files besides the queries: attributes, items, and the arguments of assertion macros."""
+"""Checks of Rust test files in addition to the queries: attributes, items, and arguments of assertion macros."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "d
 
 
 def _read_names(_: str, file: SyntaxFile, context: TestContext) -> Names:
-    """Return functions that assert for a file's tests, and functions that only look as if they did."""
+    """Return the functions that assert for a file's tests, and those that only look as if they did."""
     return {
         "asserting": find_helpers(file.root) | context.helpers,
         "idle": find_idle_functions(file.root),
@@ -68,7 +68,7 @@ def _check_test(file: SyntaxFile, test: RustTest, names: Names, fact: MakeFact) 
 def _check_assertions(found: list[Assertion], test: RustTest, fact: MakeFact) -> Iterator[Fact]:
     unlike = any(
         each.form in UNEQUAL for each in found
-    )  # with it, comparing the same value twice tests equality itself
+    )  # then comparing a value with itself tests the equality operator
     for each in found:
         shown = shorten(each.node)
         if is_unreachable(each.node, test.node):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 GLOB = "*"
-# Crates of the language and test libraries: they are not what is tested.
+# Standard crates and test libraries, which are not the code under test.
 _FOREIGN_CRATES = frozenset(
     [
         *("std", "core", "alloc", "test", "proc_macro", "self", "common", "helpers", "support"),
@@ -24,8 +24,8 @@ _FOREIGN_CRATES = frozenset(
 
 @dataclass(frozen=True)
 class UseDeclaration:
-    local: str  # the local name; `*` for everything
-    path: tuple[str, ...]  # shop, points, redeem
+    local: str  # local name, or `*` for everything
+    path: tuple[str, ...]  # such as shop, points, redeem
 
     @property
     def is_own(self) -> bool:

@@ -1,4 +1,4 @@
-"""Replace the expected values of tests: a test that still passes does not check the value."""
+"""Replace the expected values of tests, to find tests that do not check the value."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Expectations(Generic[Test]):
     find_tests: Callable[[SyntaxFile], Iterable[Test]]
     find_values: Callable[
         [SyntaxFile, Node], Iterable[tuple[Node, str]]
-    ]  # in a body: values, and others of the same type
-    title: int = -1  # the title that names the test
+    ]  # finds the values in a body, each with another of the same type
+    title: int = -1  # index of the title that names the test
 
     def make_wrong(self, path: str, text: str) -> tuple[Fault, ...]:
         file = self.syntax.read(path, text)

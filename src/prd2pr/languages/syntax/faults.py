@@ -1,4 +1,4 @@
-"""Faults as text edits, for parsed languages."""
+"""Make faults as text edits for parsed languages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_fault(
     change: str,
     exemption: str = "",
 ) -> Fault:
-    """Make a fault in the statement `around`; a test that executes one of the `lines` executes it."""
+    """Make a fault in the statement `around`. A test that executes one of the `lines` executes the fault."""
     line = get_line(around)
     return Fault(
         hashlib.sha256(f"{kind} {path} {edit}".encode()).hexdigest()[:12],
@@ -42,7 +42,7 @@ def make_fault(
 
 
 def make_perturbation(path: str, test: str, node: Node, other: str) -> Fault:
-    """Replace an expected value by another of the same type."""
+    """Make a fault that replaces an expected value with another of the same type."""
     return make_fault(
         "perturbation",
         path,

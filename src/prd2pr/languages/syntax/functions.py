@@ -1,4 +1,4 @@
-"""Functions of parsed files: changed ones, knock-outs, mutants and code metrics."""
+"""Functions of parsed files: changed functions, knock-outs, mutants and code metrics."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _BLOCKS = frozenset({"block", "statement_block"})
-_WINDOW = 3  # lines that make a duplicate
-_END = "\0"  # between files, so that no window spans two
+_WINDOW = 3  # number of equal lines that count as a duplicate
+_END = "\0"  # separates files, so that no window spans two of them
 _MAX_SHOWN = 60
 _OPPOSITES = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "===": "!==", "!==": "===",
@@ -39,10 +39,10 @@ _OPPOSITES = {
 
 @dataclass(frozen=True)
 class NamedFunction:
-    name: str  # with its type or class: Cart.add
+    name: str  # includes its type or class, as in Cart.add
     node: Node
     is_public: bool = False
-    exemption: str = ""  # why tests need not notice that it is broken
+    exemption: str = ""  # why tests need not fail if it is broken
 
     @property
     def body(self) -> Node | None:
@@ -51,11 +51,11 @@ class NamedFunction:
 
 @dataclass(frozen=True)
 class KnockOut:
-    """How a function is broken."""
+    """The way in which a language breaks a function."""
 
     text: str
     verb: str
-    replaces_body: bool = False  # otherwise it is inserted, so that nothing the rest uses becomes unused
+    replaces_body: bool = False  # if False, the text is inserted and the body keeps its variables in use
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ChangedFunction:
     path: str
     file: SyntaxFile
     function: NamedFunction
-    number: int  # among the changed functions of the file, from 1
+    number: int  # position in the changed functions of the file, from 1
 
     @property
     def node(self) -> Node:
@@ -81,13 +81,13 @@ ReplaceReturns = Callable[[ChangedFunction], Iterable[tuple[ReplacementKind, tup
 
 
 def read_program(package: str, name: str) -> str:
-    """Return a file in the language itself that replacements insert."""
+    """Return a source file of the language that replacements insert."""
     return Path(__file__).parents[1].joinpath(package, name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The functions of a language's files."""
+    """The functions in a language's files, and how to break, mutate and measure them."""
 
     syntax: Syntax
     find: Callable[[SyntaxFile], Iterable[NamedFunction]]
@@ -102,7 +102,7 @@ class Functions:
         is_test_file: Callable[[str], bool],
         name_module: Callable[[str], str],
     ) -> Language:
-        """Return a language with what follows from its functions; its package adds its own checks."""
+        """Return a language with the checks that its functions provide. The language's package adds its own checks."""
         return Language(
             name,
             file_endings,
@@ -116,7 +116,7 @@ class Functions:
         )
 
     def find_changed(self, path: str, before: str, after: str) -> Iterator[NamedFunction]:
-        """Yield new and changed functions that do something."""
+        """Yield the new and changed functions that do something."""
         old = {each.name: join_tokens(each.node) for each in self._list(path, before)} if before else {}
         for each in self._list(path, after):
             body = each.body
@@ -129,7 +129,7 @@ class Functions:
         return self.find(self.syntax.read(path, text))
 
     def make_knock_outs(self, path: str, before: str, after: str) -> tuple[Fault, ...]:
-        """Break each new or changed function."""
+        """Make a knock-out for each new or changed function."""
         return tuple(
             self._make_knock_out(path, each, body)
             for each in self.find_changed(path, before, after)
@@ -162,7 +162,7 @@ class Functions:
         return tuple(found)
 
     def replace_return_values(self, path: str, before: str, after: str) -> tuple[ReturnReplacement, ...]:
-        """Make each new or changed function return another value, and do nothing."""
+        """Make each new or changed function return another value, and make it do nothing."""
         file = self.syntax.read(path, after)
         return tuple(
             ReturnReplacement(path, get_line(function.node), function.name, how, edits)
@@ -174,7 +174,10 @@ class Functions:
     # --- metrics ------------------------------------------------------------------------------------------------------
 
     def measure_source(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Measure several files, with the same names as Python's metrics: maxima of maxima, sums of the rest."""
+        """Measure several files together.
+
+        The metrics are named as for Python: maxima are combined as maxima, others as sums.
+        """
         complexities, lengths, lines, outer = [], [], [], 0
         for path, text in sorted(texts.items()):
             file = self.syntax.read(path, text)
@@ -197,7 +200,7 @@ class Functions:
 
 
 def _make_replacement(match: Match) -> str:
-    """Return the text that the pattern sets for the mutant, or else the opposite of an operator or constant."""
+    """Return the replacement that the pattern sets, otherwise the opposite of an operator or constant."""
     if template := match.settings.get("with"):
         return template.format_map({name: get_text(nodes[0]) for name, nodes in match.nodes.items()})
     return _OPPOSITES.get(match.text("mutant"), "")
@@ -228,7 +231,7 @@ def _list_code_lines(file: SyntaxFile) -> list[str]:
 
 
 def _count_duplicates(lines: list[str]) -> int:
-    """Count lines in windows that occur more than once, ignoring bare brackets."""
+    """Count the lines in windows that occur more than once, ignoring bare brackets."""
     significant = [line for line in lines if len(line) > 3 or line == _END]
     windows = [tuple(significant[at : at + _WINDOW]) for at in range(len(significant) - _WINDOW + 1)]
     counts = Counter(windows)

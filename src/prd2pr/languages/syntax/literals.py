@@ -1,4 +1,4 @@
-"""Values shared by source and tests: tables of the tests' examples instead of a rule, and single literals."""
+"""Find values that source and tests share: tables of the tests' examples in place of a rule, and single literals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from prd2pr.languages.syntax.queries import SyntaxFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MIN_EXAMPLES = 2  # examples answered one by one
-_MIN_LENGTH = 4  # characters; shorter literals may coincide by chance
-_SUFFIX = re.compile(r"(?<=\d)_?[iuf](8|16|32|64|128|size)$")  # Rust's types of numbers
+_MIN_EXAMPLES = 2  # fewest examples answered one by one that are reported
+_MIN_LENGTH = 4  # minimum number of characters; shorter literals may match by chance
+_SUFFIX = re.compile(r"(?<=\d)_?[iuf](8|16|32|64|128|size)$")  # suffix of Rust's number types
 _CELLS = frozenset({"literal_element", "keyed_element"})
 
 Example = tuple[str, str]  # argument and expected value
@@ -36,7 +36,7 @@ def read_value(node: Node) -> str:
 
 
 def find_row_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield examples from rows of literals, whose last cell is the expected value."""
+    """Yield examples from rows of literals in which the last cell is the expected value."""
     literals = {node.id for node in file.find_nodes("literal")}
     for node in file.find_nodes("row"):
         row = [_unwrap_cell(each) for each in list_children(node)]
@@ -51,7 +51,7 @@ def _unwrap_cell(node: Node) -> Node:
 
 
 def find_call_examples(file: SyntaxFile, subject: Iterable[Node], expected: Node) -> Iterator[Example]:
-    """Yield the literal arguments of calls in the subject with the literal that is expected from it."""
+    """Yield the literal arguments of calls in the subject with the literal that is expected from them."""
     for part in subject:
         for given in file.find_nodes("argument", part):
             yield read_value(given), read_value(expected)
@@ -90,7 +90,7 @@ def find_literals(file: SyntaxFile, within: Node | None = None) -> Iterator[str]
 def compare_example_tables(
     path: str, before: Iterable[SourceAnswer], after: Iterable[SourceAnswer], examples: set[Example]
 ) -> Iterator[Fact]:
-    """`if x == 25 { return 2 }; if x == 100 { return 10 }`, if the tests use just these examples."""
+    """Report source such as `if x == 25 { return 2 }; if x == 100 { return 10 }` if it repeats the tests' examples."""
     known = {(each.given, each.answer) for each in before}
     found = {(each.given, each.answer): each.line for each in after if (each.given, each.answer) not in known}
     hits = sorted(pair for pair in found if pair in examples)

@@ -11,13 +11,13 @@ from prd2pr.errors import SetupProblem
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-MAX_BYTES = 2_000_000  # larger files are generated and treated as empty
+MAX_BYTES = 2_000_000  # larger files are assumed to be generated and treated as empty
 COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"})
 
 
 @lru_cache(maxsize=256)
 def parse_text(grammar: str, text: str) -> Node:
-    """Return the root node. Syntax errors become ERROR nodes."""
+    """Parse the text and return the root node. Syntax errors become ERROR nodes."""
     data = text.encode("utf-8", "replace")
     return _get_parser(grammar).parse(data if len(data) <= MAX_BYTES else b"").root_node
 
@@ -63,7 +63,7 @@ def _import_grammar(name: str) -> object:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield the node and everything below it, in text order."""
+    """Yield the node and its descendants in text order."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -99,7 +99,7 @@ def get_field(node: Node | None, name: str) -> Node | None:
 
 
 def find_first_error(root: Node) -> int:
-    """Return the line of the first syntax error; 0 if there is none."""
+    """Return the line of the first syntax error, or 0 if there is none."""
     if not root.has_error:
         return 0
     return next((get_line(node) for node in walk(root) if node.is_error or node.is_missing), get_line(root))
@@ -118,12 +118,12 @@ def walk_leaves(node: Node) -> Iterator[Node]:
 
 
 def join_tokens(node: Node) -> str:
-    """Return the tokens below this node, separated by blanks: no comments, no layout."""
+    """Return the tokens below this node separated by spaces, without comments and layout."""
     return " ".join(map(get_text, walk_leaves(node)))
 
 
 def read_comment_above(node: Node, lines: list[str]) -> str:
-    """Return the comment right above the node."""
+    """Return the comment directly above the node."""
     first = get_line(node) - 1
     while first > 0 and lines[first - 1].strip().startswith(("//", "/*", "*", "#")):
         first -= 1

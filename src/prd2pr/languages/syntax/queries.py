@@ -14,10 +14,10 @@ from prd2pr.languages.syntax.nodes import get_text, join_tokens, list_children, 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
-Names = Mapping[str, frozenset[str]]  # sets of names in a file, for the predicates `in?` and `mentions?`
-# Node, further arguments, the file's names. A second capture is passed as its tokens.
+Names = Mapping[str, frozenset[str]]  # sets of names in a file for the predicates `in?` and `mentions?`
+# Takes the node, further arguments and the file's names. A second capture is passed as its tokens.
 Predicate = Callable[["Node", Sequence[str], Names], bool]
-Found = tuple[str, str, "Node"]  # code, message, where
+Found = tuple[str, str, "Node"]  # code, message and place
 _CODE = re.compile(r"[A-Z]{3}\d{3}")
 _DIRECTORY = Path(__file__).parents[1]
 _UNTIL = "until"
@@ -25,7 +25,7 @@ _UNTIL = "until"
 
 @dataclass(frozen=True)
 class Match:
-    """One match of a pattern: its captured nodes, and what the pattern sets."""
+    """A match of a pattern: its captured nodes, and the settings of the pattern."""
 
     nodes: Mapping[str, list[Node]]
     settings: Mapping[str, str | None]
@@ -33,7 +33,7 @@ class Match:
 
     @property
     def span(self) -> tuple[int, int]:
-        """For text order, with outer matches before inner ones."""
+        """A sort key for text order, with outer matches before inner ones."""
         nodes = [node for each in self.nodes.values() for node in each]
         return min(node.start_byte for node in nodes), -max(node.end_byte for node in nodes)
 
@@ -48,10 +48,10 @@ class Match:
 class Syntax:
     """The grammars and queries of a language."""
 
-    package: str  # below languages/, with its .scm files
-    select_grammar: Callable[[str], str]  # by path
-    name_kinds: frozenset[str]  # nodes that are names
-    predicates: Mapping[str, Predicate] = field(default_factory=dict)  # that only this language has
+    package: str  # directory below languages/ with the .scm files
+    select_grammar: Callable[[str], str]  # chooses the grammar by path
+    name_kinds: frozenset[str]  # types of nodes that are names
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)  # predicates of this language only
 
     def read(self, path: str, text: str) -> SyntaxFile:
         return _read_file(self, self.select_grammar(path), text)
@@ -61,7 +61,7 @@ class Syntax:
 
 
 class SyntaxFile:
-    """A parsed text, and what the queries find in it."""
+    """A parsed text and the results of the queries in it."""
 
     def __init__(self, syntax: Syntax, grammar: str, text: str) -> None:
         self.syntax, self.grammar, self.text = syntax, grammar, text
@@ -107,7 +107,10 @@ class SyntaxFile:
         return sorted(found, key=lambda each: each.span)
 
     def find_facts(self, query: str, names: Names, within: Node | None = None) -> Iterator[Found]:
-        """Yield the findings that the captures of a query name. Of several patterns for a node the first counts."""
+        """Yield the findings that the captures of a query name.
+
+        If several patterns match a node, the first one counts.
+        """
         found: dict[int, tuple[int, Found]] = {}
         for match in self.run(query, names, within):
             for code in filter(_CODE.fullmatch, match.nodes):
@@ -147,7 +150,7 @@ def load_query(package: str, name: str, grammar: str) -> Query:
     import tree_sitter
 
     text = (_DIRECTORY / package / f"{name}.scm").read_text(encoding="utf-8")
-    own = _DIRECTORY / package / f"{name}.{grammar}.scm"  # for nodes that only this grammar has
+    own = _DIRECTORY / package / f"{name}.{grammar}.scm"  # queries for nodes that only this grammar has
     return tree_sitter.Query(load_grammar(grammar), text + (own.read_text(encoding="utf-8") if own.is_file() else ""))
 
 
@@ -155,7 +158,7 @@ def load_query(package: str, name: str, grammar: str) -> Query:
 
 
 def ancestors(node: Node, top: Node | None = None) -> Iterator[Node]:
-    """Yield the nodes around a node, below `top`."""
+    """Yield the ancestors of a node that are below `top`."""
     parent = node.parent
     while parent is not None and (top is None or parent.id != top.id):
         yield parent
@@ -172,7 +175,7 @@ def is_inside(node: Node, kinds: Sequence[str] | frozenset[str], until: Sequence
 
 
 def _inside(node: Node, words: Sequence[str], _: Names) -> bool:
-    """`(#inside? @node "kind" … "until" "kind" …)`: a node of such a kind is around it."""
+    """Implement `(#inside? @node "kind" … "until" "kind" …)`: the node has an ancestor of one of these kinds."""
     at = words.index(_UNTIL) if _UNTIL in words else len(words)
     return is_inside(node, words[:at], words[at + 1 :])
 

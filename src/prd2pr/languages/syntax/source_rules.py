@@ -36,16 +36,16 @@ class SourceChange:
 class SourceRules:
     syntax: Syntax
     is_source: Callable[[str], bool]
-    read_names: Callable[[str, SyntaxFile], Names]  # for the predicates of the query
-    find_examples: Callable[[SyntaxFile], Iterable[Example]]  # of a test file
+    read_names: Callable[[str, SyntaxFile], Names]  # used by the predicates of the query
+    find_examples: Callable[[SyntaxFile], Iterable[Example]]  # examples in a test file
     find_expected: Callable[[SyntaxFile], Iterable[str]]  # literals of a test file
-    find_more: Callable[[str, SyntaxFile], Iterable[Found]] = lambda _, __: ()  # what a query cannot express
+    find_more: Callable[[str, SyntaxFile], Iterable[Found]] = lambda _, __: ()  # checks that a query cannot express
     compare: Callable[[SourceChange], Iterable[Fact]] = lambda _: ()  # findings about the change itself
-    list_programs: Callable[[SyntaxFile], list[Node]] = lambda file: [file.root]  # the parts that are not tests
-    reports_known_answers: bool = False  # a table of examples is reported again if only other code changes
+    list_programs: Callable[[SyntaxFile], list[Node]] = lambda file: [file.root]  # parts that are not tests
+    reports_known_answers: bool = False  # whether to report a table of examples that is not new
 
     def check(self, path: str, before: str, after: str, context: SourceContext) -> Iterator[Fact]:
-        """Report only facts that are new in this version."""
+        """Yield the facts that are new in this version of the file."""
         if not self.is_source(path):
             return
         change = SourceChange(path, self.syntax.read(path, before), self.syntax.read(path, after), context)

@@ -11,12 +11,12 @@ from prd2pr.languages.syntax.queries import SyntaxFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MAX_ROUNDS = 4  # of following names: got = earn(); total = got.total; …
+_MAX_ROUNDS = 4  # rounds of following names: got = earn(); total = got.total; …
 _BOUND = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 
 
 def list_pattern_names(node: Node) -> set[str]:
-    """Return the names of a pattern, or a single name of any kind."""
+    """Return the names in a pattern, or a single name of any kind."""
     if not list_children(node):
         return {get_text(node)}
     return {get_text(each) for each in walk(node) if each.type in _BOUND}
@@ -29,7 +29,7 @@ def find_declared_names(file: SyntaxFile) -> set[str]:
 def follow_names(
     file: SyntaxFile, names: set[str] | frozenset[str], built_in: frozenset[str] = frozenset()
 ) -> frozenset[str]:
-    """Return the names with those that are bound to values which mention them."""
+    """Return the names, and the names bound to values that mention them."""
     bindings = [
         (list_pattern_names(node) - built_in, match["binding.value"])
         for match in file.find("binding.value")
@@ -44,7 +44,7 @@ def follow_names(
 
 
 def list_subject_lines(file: SyntaxFile, names: frozenset[str]) -> tuple[int, ...]:
-    """Return the lines that use the project's code: calls with all their lines, other uses with the first."""
+    """Return the lines that use the project's code: all lines of a call, and the first line of any other use."""
     found = set(_walk_subject_lines(file, names))
     return tuple(sorted(found))
 

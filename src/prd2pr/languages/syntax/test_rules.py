@@ -16,7 +16,7 @@ from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MakeFact = Callable[..., Fact]  # code, message, node
+MakeFact = Callable[..., Fact]  # takes code, message and node
 HOLE = "…"  # a title that is known only at run time
 _BLOCKS = frozenset({"block", "statement_list", "statement_block"})
 _LEAVING = frozenset({"return_statement", "throw_statement", "return_expression"})
@@ -24,7 +24,7 @@ _LEAVING = frozenset({"return_statement", "throw_statement", "return_expression"
 
 @dataclass(frozen=True)
 class TestFunction:
-    """A test as the text declares it: a function, or the call that has one."""
+    """A test as declared in the text: a function, or the call that is given one."""
 
     __test__ = False
     node: Node
@@ -33,7 +33,7 @@ class TestFunction:
 
 
 def make_declared_test(path: str, test: TestFunction, program: str, lines: list[str], top: Node) -> DeclaredTestCase:
-    """Describe a test for evidence. `program` detects edits; the comment above `top` may name criteria."""
+    """Describe a test for the evidence. `program` detects edits, and the comment above `top` may name criteria."""
     pieces = (".*" if title == HOLE else re.escape(normalize_title(title)) for title in test.titles)
     return DeclaredTestCase(
         id=make_test_id(path, test.titles),
@@ -53,9 +53,9 @@ class TestRules(Generic[Test]):
     __test__ = False
     syntax: Syntax
     is_test_file: Callable[[str], bool]
-    read_names: Callable[[str, SyntaxFile, TestContext], Names]  # for the predicates of the queries
+    read_names: Callable[[str, SyntaxFile, TestContext], Names]  # used by the predicates of the queries
     find_tests: Callable[[SyntaxFile], Iterable[Test]]
-    check_test: Callable[[SyntaxFile, Test, Names, MakeFact], Iterable[Fact]]  # what a query cannot express
+    check_test: Callable[[SyntaxFile, Test, Names, MakeFact], Iterable[Fact]]  # checks that a query cannot express
     check_file: Callable[[str, SyntaxFile, TestContext], Iterable[Found]] = lambda _, __, ___: ()
 
     def check(self, path: str, text: str, context: TestContext) -> Iterator[Fact]:
@@ -74,7 +74,7 @@ class TestRules(Generic[Test]):
             if not context.new_tests or id_ in context.new_tests:
                 yield from self._check_test(path, id_, test, file, names, excuses)
 
-    def _check_test(  # noqa: PLR0917 a test and its surroundings
+    def _check_test(  # noqa: PLR0917 everything that the checks depend on
         self, path: str, id_: str, test: Test, file: SyntaxFile, names: Names, excuses: list[Found]
     ) -> Iterator[Fact]:
         def fact(code: str, message: str, node: Node | None = None) -> Fact:

@@ -1,4 +1,4 @@
-"""One function per living document: it returns the values that its template in `templates/docs/` renders.
+"""One function per living document, which returns the values for its template in `templates/docs/`.
 
-Pure: facts in, values out. `livingdocs.render` maps documents to these builders.
+Pure: facts in, values out. `livingdocs.render` maps documents to these functions.
 """

@@ -1,4 +1,4 @@
-"""PATTERNS and SECURITY: what to follow and what to look at when the code changes."""
+"""PATTERNS and SECURITY: patterns to follow, and places to review when the code changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_WEAKEST = 5
 
 def build_patterns_view(facts: LivingFacts) -> dict[str, object]:
     uses: dict[str, dict[str, float]] = {}
-    for usage in facts.memory.usages:  # in time order: the latest record of a file counts
+    for usage in facts.memory.usages:  # in time order, so the latest record of a file wins
         uses.setdefault(usage.pattern, {})[usage.path] = usage.compliance
     views = []
     for pattern in facts.memory.patterns:
@@ -26,7 +26,7 @@ def build_patterns_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def count_habits(facts: LivingFacts) -> list[tuple[str, int, int]]:
-    """Count the habits of the code: how many follow each, of how many."""
+    """Return for each habit of the code how many places follow it, and of how many."""
     files = [file for file in facts.repository.python.values() if file.parsed and file.lines]
     public = [each for file in files for each in file.functions if not _is_private(each.name)]
     found = (
@@ -68,7 +68,7 @@ def build_security_view(facts: LivingFacts) -> dict[str, object]:
     )
     return {
         "policy": next(policies, ""),
-        # whether the hand-written part says how to report
+        # whether the hand-written part explains how to report a vulnerability
         "says_how": "report" in facts.by_people.get("SECURITY", "").lower(),
         "notes": sorted(notes, key=lambda note: _SEVERITY_ORDER.get(note.severity.lower(), 9)),
         "reviewed": any(worked.reviewed for worked in facts.prds),
@@ -84,6 +84,6 @@ def build_security_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def has_secret_file_name(path: str) -> bool:
-    """Whether the file name is one commonly used for keys and passwords."""
+    """Return whether the file name is commonly used for keys or passwords."""
     name = PurePosixPath(path).name.lower()
     return bool(_SECRET_FILE.fullmatch(name)) and not any(word in name for word in _TEMPLATES)

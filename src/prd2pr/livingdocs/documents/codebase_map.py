@@ -10,7 +10,7 @@ from prd2pr.livingdocs.repository import Repository
 
 MAX_FILES = 400
 MAX_FUNCTIONS = 10
-NOTABLE_COMPLEXITY = 5  # cyclomatic complexity from which a function is listed
+NOTABLE_COMPLEXITY = 5  # functions with at least this cyclomatic complexity are listed
 
 
 def build_map_view(facts: LivingFacts) -> dict[str, object]:
@@ -39,7 +39,7 @@ def list_directories(repository: Repository, shown: list[str]) -> list[tuple[str
 
 
 def format_complexity(file: SourceFile) -> str:
-    """Return the complexity of the most complex function; for unparsed languages an estimate for the file."""
+    """Return the complexity of the most complex function, or an estimate for the file in languages without a parser."""
     if file.language != PYTHON:
         return f"≈ {file.branches + 1}"
     return str(max(each.complexity for each in file.functions)) if file.functions else ""

@@ -20,8 +20,8 @@ class FailedStory(NamedTuple):
     story: str
     title: str
     tried: str
-    attempts: list[tuple[RefusedAttempt, str]]  # with what became of each
-    why: str  # if no attempts are recorded, or the story is blocked
+    attempts: list[tuple[RefusedAttempt, str]]  # each with its outcome
+    why: str  # set if no attempts are recorded or the story is blocked
     lesson: str
 
 
@@ -43,7 +43,7 @@ def build_failures_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def list_failed_stories(facts: LivingFacts, started: list[StoryHistory]) -> Iterator[FailedStory]:
-    """Yield failed stories, newest first: the story's own records with the latest failure from memory."""
+    """Yield failed stories, newest first, from their own records and the latest failure in memory."""
     remembered = {(each.prd, each.story or each.id): each for each in facts.memory.failures}
     known = {(each.history.prd.id, each.id): each for each in started if each.cycle.refused}
     for key, each in reversed(known.items()):
@@ -54,7 +54,7 @@ def list_failed_stories(facts: LivingFacts, started: list[StoryHistory]) -> Iter
 
 
 def describe_failed_story(done: StoryHistory, failure: FailureRecord | None) -> FailedStory:
-    """Describe a story from its records. A generated lesson is left out: it repeats the table of attempts."""
+    """Describe a story from its records. A generated lesson is left out, since it repeats the table of attempts."""
     lesson = failure.lesson if failure and not is_generated_lesson(failure.lesson) else ""
     design = done.cycle.design
     attempts = [(each, describe_attempt_outcome(done, each.phase)) for each in done.cycle.refused]
@@ -63,7 +63,7 @@ def describe_failed_story(done: StoryHistory, failure: FailureRecord | None) -> 
 
 
 def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
-    """Describe a failure whose story has no records any more, or no attempts."""
+    """Describe a failure from memory whose story has no records or no recorded attempts."""
     return FailedStory(
         failure.story,
         failure.feature,
@@ -75,7 +75,7 @@ def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
 
 
 def collect_lessons(lesson: Lesson, known: tuple[FailureRecord, ...]) -> tuple[str, list[str], list[str]]:
-    """Return a retrospective's lessons without those already listed with the failures."""
+    """Return a retrospective's lessons, without those already listed with the failures."""
     stories = tuple(f"{each.story}: " for each in known if each.story)
     lessons = {each.lesson for each in known}
     return (

@@ -1,4 +1,4 @@
-"""Draw a tree of directories and files, short enough to read."""
+"""Draw a tree of directories and files that is short enough to read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Directory:
 
 
 def draw_file_tree(paths: Sequence[str], most: int = MAX_LINES) -> tuple[str, ...]:
-    """Draw the whole tree if it fits; otherwise directories only, as many levels as fit, with file counts."""
+    """Draw the whole tree if it fits, or else as many levels of directories as fit, with file counts."""
     root = _Directory()
     for path in paths:
         place = root
@@ -42,7 +42,7 @@ def draw_file_tree(paths: Sequence[str], most: int = MAX_LINES) -> tuple[str, ..
 
 
 def _draw(root: _Directory, *, depth: int, files: bool, most: int) -> tuple[str, ...]:
-    """Draw up to `most` + 1 lines, enough to see that it does not fit; all lines for a single level."""
+    """Draw up to `most` + 1 lines, enough to see that the tree does not fit. A single level is drawn completely."""
     lines: list[str] = []
     for line in _draw_directory(root, "", depth=depth, files=files):
         lines.append(line)
@@ -70,7 +70,7 @@ def _draw_directory(directory: _Directory, indent: str, *, depth: int, files: bo
 
 
 def _join_single_directories(directory: _Directory, name: str) -> tuple[_Directory, str]:
-    """Join directories with a single child: `src/shop/` on one line if `src` holds nothing else."""
+    """Join directories with a single child into one line, such as `src/shop/` if `src` contains nothing else."""
     while len(directory.directories) == 1 and not directory.files:
         ((inner, directory),) = directory.directories.items()
         name = f"{name}/{inner}"

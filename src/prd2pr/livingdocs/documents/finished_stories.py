@@ -1,7 +1,7 @@
-"""CHANGELOG, DECISIONS and ESTIMATES: what finished stories brought, decided and took.
+"""CHANGELOG, DECISIONS and ESTIMATES: the changes, decisions and effort of finished stories.
 
-The changelog has the format of Keep a Changelog. A person makes a release by moving lines out of the generated part,
-under a heading with a version. A story whose id is named there counts as released and is not listed again.
+The changelog follows the format of Keep a Changelog. A person makes a release by moving lines out of the generated
+part, under a heading with a version. A story whose id is named there counts as released and is not listed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prd2pr.memory.correction_factor import CorrectionFactor, EffortPair, comput
 from prd2pr.memory.lessons import MAX_DECISION_LENGTH, count_planned_sessions, count_sessions
 
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
-_SECTION_OF = {"feature": "Added", "bug": "Fixed"}  # all others: Changed
+_SECTION_OF = {"feature": "Added", "bug": "Fixed"}  # all other kinds: Changed
 MAX_ENTRIES = 300
 
 
@@ -46,7 +46,7 @@ def group_by_prd(stories: list[StoryHistory], section: str) -> Iterator[tuple[st
 
 
 def is_story_named(story: str, text: str) -> bool:
-    """Whether the text names this story id as a whole: not `loyalty-12` or `my-loyalty-1` for `loyalty-1`."""
+    """Return whether the text names exactly this story id, not `loyalty-12` or `my-loyalty-1` for `loyalty-1`."""
     return bool(re.search(rf"(?<![\w.-]){re.escape(story)}(?![\w-])", text))
 
 
@@ -61,7 +61,7 @@ class StoryDecisions(NamedTuple):
     prd_path: str
     date: str
     context: str
-    rows: list[tuple[str, str, str]]  # id, text and reason; the id is the story's with a number
+    rows: list[tuple[str, str, str]]  # id, text and reason; the id is the story's id with a number
 
 
 def build_decisions_view(facts: LivingFacts) -> dict[str, object]:
@@ -137,12 +137,12 @@ def build_estimates_view(facts: LivingFacts) -> dict[str, object]:
         "more": len(rows) - LISTED,
         "chart": draw_estimates(rows[-CHARTED:], "sessions" if replayed else "minutes"),
         "factor": compute_factor(facts, replayed),
-        "replayed": bool(replayed),  # recorded answers take no time, so the minutes of these PRDs mean nothing
+        "replayed": bool(replayed),  # recorded answers take no time, so minutes are meaningless
     }
 
 
 def compute_factor(facts: LivingFacts, replayed: frozenset[str]) -> CorrectionFactor:
-    """Compute the factor of `query correction-factor`, relative to the newest story: documents read no clock."""
+    """Compute the correction factor as of the newest story, since documents must not depend on the clock."""
     stories = [make_finished_story(record) for record in facts.memory.estimates]
     return compute_mean_factor(stories, replayed, until=max((each.at for each in stories), default=0))
 
@@ -154,7 +154,7 @@ def draw_estimates(rows: Sequence[EstimateRow], unit: str) -> tuple[str, ...]:
 
 
 def list_estimate_rows(facts: LivingFacts) -> Iterator[EstimateRow]:
-    """Yield a row per finished story, from memory or, if not recorded there, from its own records."""
+    """Yield a row per finished story, from memory or, if it is not recorded there, from its own records."""
     titles = {(each.history.prd.id, each.id): each.title for each in facts.done()}
     remembered = {(record.prd, record.story): record for record in facts.memory.estimates}
     for key, record in remembered.items():

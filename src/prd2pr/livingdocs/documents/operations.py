@@ -14,7 +14,7 @@ from prd2pr.livingdocs.repository import Repository
 
 
 class EnvironmentVariable(NamedTuple):
-    """An environment variable; `required` if it is read without a default somewhere."""
+    """An environment variable. It is `required` if it is read somewhere without a default."""
 
     name: str
     required: bool
@@ -39,7 +39,7 @@ def build_infrastructure_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def list_environment_variables(repository: Repository) -> tuple[EnvironmentVariable, ...]:
-    """Return the environment variables that the code reads, without those of tests."""
+    """Return the environment variables that the code reads, ignoring tests."""
     reads: dict[str, list[tuple[str, int, bool, str]]] = {}
     for path, file in repository.code.items():
         for read in file.env:
@@ -72,7 +72,7 @@ def build_deployment_view(facts: LivingFacts) -> dict[str, object]:
         "settings": settings,
         "deliveries": [(pipeline, job) for pipeline in settings.pipelines for job in pipeline.jobs if job.delivers],
         "workloads": [each for each in settings.resources if each.kind in _WORKLOADS],
-        # A package can be published if it has a name and a version and is not private.
+        # A package can be published if it has a name and a version, and is not private.
         "packages": [each for each in settings.manifests if each.name and each.version and not each.private],
         "targets": [each for each in targets if "rollback" not in each.name.lower()],
         "rollback": [each for each in targets if "rollback" in each.name.lower()],
@@ -105,7 +105,7 @@ def build_ci_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def draw_pipeline(pipeline: CiPipeline) -> tuple[str, ...]:
-    """Draw the jobs if they depend on each other; otherwise the table says as much."""
+    """Draw the jobs if they depend on each other. Otherwise the table of jobs is enough."""
     edges = [(other, job.id) for job in pipeline.jobs for other in job.needs]
     return draw_flowchart([job.id for job in pipeline.jobs], edges) if edges else ()
 
@@ -126,7 +126,7 @@ def build_routing_view(facts: LivingFacts) -> dict[str, object]:
     settings = repository.settings
     return {
         "routes": list_routes(repository),
-        "outer": [each for each in settings.resources if each.kind == "nginx" or each.routes],  # proxies, ingresses
+        "outer": [each for each in settings.resources if each.kind == "nginx" or each.routes],  # proxies and ingresses
         "programs": list(list_programs(settings.manifests)),
         "commands": [(path, command) for path, file in repository.code.items() for command in file.commands],
     }

@@ -55,7 +55,7 @@ def is_at_root(path: str) -> bool:
 
 
 def list_setup_steps(repository: Repository) -> Iterator[RunbookStep]:
-    """Yield the install commands that the files at the root imply."""
+    """Yield the install commands that follow from the files at the root."""
     settings = repository.settings
     names = {path.lower(): path for path in repository.paths if is_at_root(path)}
     targets = {each.name: each for each in settings.targets if is_at_root(each.path)}

@@ -14,19 +14,17 @@ from prd2pr.views.pull_request.page import select_shown_stories
 from prd2pr.views.stories.facts import PrdFacts
 from prd2pr.views.stories.trace import build_requirement_rows, iter_trace_rows
 
-# Test names without parameters, because the cases are unknown until the tests can be imported; each with the outcome,
-# which is empty if all cases pass.
+# By file: test names without parameters, since the cases are unknown until the tests can be imported, each with its
+# outcome, which is empty if all cases pass.
 TestsByFile = dict[str, list[tuple[str, str]]]
 
 
 class TracedStory(NamedTuple):
-    """A story with its steps, test files and criteria."""
-
     id: str
     title: str
     requirements: tuple[str, ...]
-    steps: list[tuple[str, str]]  # phase, and the trailer Tdd-Step without the PRD's id: loyalty-1/3
-    files: tuple[str, ...]  # that its tests are in
+    steps: list[tuple[str, str]]  # phase and the trailer Tdd-Step without the PRD's id, such as loyalty-1/3
+    files: tuple[str, ...]  # files with its tests
     criteria: list[tuple[TraceRow, TestsByFile]]
 
 
@@ -35,15 +33,15 @@ def build_trace_view(facts: LivingFacts) -> dict[str, object]:
     steps = (f"{worked.prd.id}/{name}" for worked, _, stories, _ in prds for each in stories for _, name in each.steps)
     return {
         "prds": prds,
-        "not_traced": [worked.title for worked in facts.prds if worked.partial],  # too many stories
+        "not_traced": [worked.title for worked in facts.prds if worked.partial],  # these have too many stories
         "example": next(steps, ""),
     }
 
 
 def trace_prd(worked: PrdHistory) -> tuple[PrdHistory, tuple[RequirementRow, ...], list[TracedStory], int]:
-    """Return a PRD with its requirements, its stories and the number of hidden ones.
+    """Return a PRD with its requirements, its stories and the number of stories that are not shown.
 
-    Commits are named by step: a commit cannot contain its own SHA, and a rebase changes it.
+    Commits are identified by step, since a commit cannot contain its own SHA and a rebase changes it.
     """
     facts = PrdFacts(worked.prd, worked.backlog, Status(), worked.cycles, worked.proofs, {})
     near = select_shown_stories(facts)
@@ -65,7 +63,7 @@ def trace_stories(worked: PrdHistory, rows: tuple[TraceRow, ...]) -> Iterator[Tr
 
 
 def group_tests_by_file(tests: tuple[TracedTest, ...]) -> TestsByFile:
-    """Group tests by file, with the cases of a test as one."""
+    """Group tests by file, counting the cases of a test as one."""
     found: dict[str, dict[str, list[str]]] = {}
     for test in tests:
         path, _, name = test.id.partition("::")

@@ -24,11 +24,9 @@ class ContainerImage(NamedTuple):
 
 
 class ComposeService(NamedTuple):
-    """A service in a compose file."""
-
     path: str
     name: str
-    image: str = ""  # or the build context
+    image: str = ""  # the image or the build context
     ports: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
@@ -42,7 +40,7 @@ class InfraResource(NamedTuple):
     kind: str
     name: str
     detail: str = ""
-    routes: tuple[str, ...] = ()  # of an Ingress: host and path
+    routes: tuple[str, ...] = ()  # host and path of an Ingress
 
 
 class ProcessEntry(NamedTuple):

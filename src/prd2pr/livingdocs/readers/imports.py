@@ -1,4 +1,4 @@
-"""Import graphs of Python, JavaScript/TypeScript and Go code."""
+"""Build import graphs of Python, JavaScript, TypeScript and Go code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.livingdocs.readers.source_file import SourceFile
 
 MAX_NODES = 30
 _SCRIPT_ENDINGS = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs")
-# Modules that only some Python versions have, so that the documents do not depend on the running version.
+# Modules that only some Python versions have, listed so that the documents do not depend on the running version.
 _STANDARD = sys.stdlib_module_names | {
     "aifc", "annotationlib", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "compression", "crypt",
     "distutils", "imghdr", "imp", "lib2to3", "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd",
@@ -23,7 +23,7 @@ _STANDARD = sys.stdlib_module_names | {
 
 
 class ImportGraph(NamedTuple):
-    """Parts and what each imports, both sorted."""
+    """The modules or packages of a project and the ones that each imports, both sorted."""
 
     edges: Mapping[str, tuple[str, ...]]
     separator: str = "."
@@ -35,8 +35,8 @@ class ImportGraph(NamedTuple):
 
 class CollapsedGraph(NamedTuple):
     graph: ImportGraph
-    levels: int = 0  # components kept of each name; 0: all
-    more: int = 0  # nodes left out
+    levels: int = 0  # number of name components that are kept; 0 for all
+    more: int = 0  # number of omitted nodes
 
 
 def build_python_graph(files: Mapping[str, SourceFile]) -> ImportGraph:
@@ -52,7 +52,7 @@ def build_python_graph(files: Mapping[str, SourceFile]) -> ImportGraph:
 
 
 def resolve_relative_import(written: str, package: str) -> str:
-    """Resolve a relative import: `..money:Money` in `shop.cart` -> `shop.money.Money`."""
+    """Resolve a relative import, such as `..money:Money` in `shop.cart` to `shop.money.Money`."""
     base, _, name = written.partition(":")
     level = len(base) - len(base.lstrip("."))
     base = base.lstrip(".")
@@ -64,7 +64,7 @@ def resolve_relative_import(written: str, package: str) -> str:
 
 
 def find_project_module(dotted: str, modules: Mapping[str, str]) -> str:
-    """Return the longest prefix of the name that is a module of the project; empty if none is."""
+    """Return the longest prefix of the name that is a module of the project, or an empty string."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         if ".".join(parts[:end]) in modules:
@@ -73,7 +73,7 @@ def find_project_module(dotted: str, modules: Mapping[str, str]) -> str:
 
 
 def build_script_graph(files: Mapping[str, SourceFile]) -> ImportGraph:
-    """Build the graph of JavaScript and TypeScript files by relative imports."""
+    """Build the graph of JavaScript and TypeScript files from their relative imports."""
     names = {strip_script_suffix(path): path for path in files}
     edges = {}
     for name, path in sorted(names.items()):
@@ -93,7 +93,7 @@ def strip_script_suffix(path: str) -> str:
 
 
 def build_go_graph(files: Mapping[str, SourceFile], manifests: Iterable[Manifest]) -> ImportGraph:
-    """Build the graph of the module's packages, each a directory."""
+    """Build the graph of the module's packages, which are directories."""
     roots = [(each.name, posixpath.dirname(each.path)) for each in manifests if each.kind == "go.mod" and each.name]
     packages = {posixpath.dirname(path) or "." for path in files}
     edges: dict[str, set[str]] = {name: set() for name in packages}
@@ -154,14 +154,14 @@ def merge_levels(graph: ImportGraph, levels: int) -> ImportGraph:
 
 
 def list_libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]]:
-    """Return third-party packages, each with the modules that import it."""
+    """Return third-party packages with the modules that import them."""
     tops = {get_module_name(path).partition(".")[0] for path in files} | list_root_packages(files)
     neighbours: dict[str, set[str]] = {}
     for path in files:
         neighbours.setdefault(posixpath.dirname(path), set()).add(posixpath.basename(path).removesuffix(".py"))
     found: dict[str, set[str]] = {}
     for path, file in files.items():
-        siblings = neighbours[posixpath.dirname(path)]  # a script can import its neighbours
+        siblings = neighbours[posixpath.dirname(path)]  # a script can import modules next to it
         for written in file.imports:
             top = written.partition(":")[0].partition(".")[0]
             if top and top not in tops and top not in siblings and top not in _STANDARD:
@@ -170,6 +170,6 @@ def list_libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]
 
 
 def list_root_packages(files: Iterable[str]) -> set[str]:
-    """Return packages that are not inside another package, wherever they are: they may be on the path."""
+    """Return packages that are not inside another package. Each of them may be on the import path."""
     packages = {posixpath.dirname(path) for path in files if posixpath.basename(path) == "__init__.py"}
     return {posixpath.basename(place) for place in packages if posixpath.dirname(place) not in packages}

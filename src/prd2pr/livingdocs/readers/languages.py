@@ -61,5 +61,5 @@ def is_vendored(path: str) -> bool:
 
 
 def detect_file_language(path: str) -> str:
-    """Return the language of a source file; empty if unknown."""
+    """Return the language of a source file, or an empty string if it is unknown."""
     return _ENDINGS.get(PurePosixPath(path).suffix.lower(), "")

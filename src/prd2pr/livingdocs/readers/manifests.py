@@ -17,7 +17,7 @@ _PINNED = re.compile(r"===?\s*[^*\s,]+\s*(?:;|$|\\|#)")
 
 
 class ManifestScript(NamedTuple):
-    """A command that the project defines: its name and what it runs."""
+    """A command that the project defines, and what it runs."""
 
     name: str
     does: str
@@ -25,17 +25,17 @@ class ManifestScript(NamedTuple):
 
 class Manifest(NamedTuple):
     path: str
-    kind: str  # pyproject, package.json, requirements, go.mod, Cargo.toml, setup.cfg, Pipfile, …
+    kind: str  # such as pyproject, package.json, requirements, go.mod or Cargo.toml
     name: str = ""
     version: str = ""
-    runtime: str = ""  # Python >=3.11
+    runtime: str = ""  # such as Python >=3.11
     builder: str = ""
     dependencies: tuple[str, ...] = ()
     dev_dependencies: tuple[str, ...] = ()
     unpinned: int = 0  # dependencies without an exact version
     programs: tuple[ManifestScript, ...] = ()  # installed with the project
     scripts: tuple[ManifestScript, ...] = ()  # run inside the project
-    tools: tuple[str, ...] = ()  # tools configured in it
+    tools: tuple[str, ...] = ()  # tools that it configures
     private: bool = False
 
 
@@ -74,7 +74,7 @@ def read_manifest_file(path: str, content: str) -> Manifest | None:
         return Manifest(path, _UNREAD_KINDS[name]) if name in _UNREAD_KINDS else None
     try:
         return reader(path, content)
-    except (ValueError, RecursionError, TypeError, configparser.Error):  # ValueError: invalid TOML or JSON
+    except (ValueError, RecursionError, TypeError, configparser.Error):  # ValueError is raised for invalid TOML or JSON
         return Manifest(path, f"{PurePosixPath(path).name}, which cannot be read")
 
 

@@ -1,4 +1,4 @@
-"""Syntax tree nodes grouped by kind, so that each reader visits only the nodes it needs."""
+"""Group syntax tree nodes by kind, so that each reader visits only the nodes that it needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NodeKinds(NamedTuple):
     found: dict[type[ast.AST], list[ast.AST]]
 
     def of(self, kind: type[N]) -> list[N]:
-        return cast("list[N]", self.found.get(kind, []))  # each list holds nodes of its key
+        return cast("list[N]", self.found.get(kind, []))  # each list contains nodes of its key's type
 
 
 def group_by_kind(nodes: Iterable[ast.AST]) -> NodeKinds:

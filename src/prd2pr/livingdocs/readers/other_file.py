@@ -1,7 +1,8 @@
-"""Read source files of languages other than Python with patterns over their lines.
+"""Read source files of languages other than Python with line patterns.
 
-Only what such patterns show reliably: public names declared at the start of a line, relative imports, environment
-variables, literal routes. Branches are counted by keyword for the whole file, since finding functions needs a parser.
+Only facts that such patterns show reliably are read: public names declared at the start of a line, relative imports,
+environment variables and literal routes. Branches are counted by keyword for the whole file, since finding functions
+would need a parser.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from prd2pr.livingdocs.readers.languages import detect_file_language
 from prd2pr.livingdocs.readers.python_file import read_python_file
 from prd2pr.livingdocs.readers.source_file import EnvRead, HttpRoute, SourceFile, SourceSymbol
 
-MAX_LINE = 400  # longer lines are generated
+MAX_LINE = 400  # longer lines are assumed to be generated
 MAX_SYMBOLS = 200
 _BRANCH = re.compile(
     r"\b(?:if|elif|elsif|unless|for|foreach|while|until|case|when|catch|rescue|guard)\b|&&|\|\||\?\?|\s\?\s"
@@ -26,7 +27,7 @@ _HASH_COMMENTS = frozenset({"Ruby", "Elixir", "Perl", "R", "Shell", "PHP"})
 
 
 class LinePatterns(NamedTuple):
-    """Compiled patterns over one line; a symbol pattern has a group `name` and is listed with its kind."""
+    """Compiled patterns for one line. A symbol pattern has a group `name` and is listed with its kind."""
 
     symbols: tuple[tuple[str, re.Pattern[str]], ...] = ()
     imports: tuple[re.Pattern[str], ...] = ()
@@ -36,7 +37,7 @@ class LinePatterns(NamedTuple):
 
 
 class PatternTexts(NamedTuple):
-    """The patterns of a language as text; compiled only if the language occurs."""
+    """The patterns of a language as text, compiled only if the language occurs."""
 
     symbols: tuple[tuple[str, str], ...] = ()
     imports: tuple[str, ...] = ()
@@ -134,7 +135,7 @@ PATTERN_TEXTS: dict[str, PatternTexts] = {
 
 
 def read_source_file(path: str, text: str) -> SourceFile | None:
-    """Read the facts of a source file in any language; None if it is not a source file."""
+    """Read the facts of a source file in any language. Return None if it is not a source file."""
     language = detect_file_language(path)
     if not language:
         return None
@@ -166,7 +167,7 @@ def read_source_file(path: str, text: str) -> SourceFile | None:
 
 
 def _strip_text(line: str, language: str) -> str:
-    """Remove quoted text and comments, as far as a single line shows them."""
+    """Remove quoted text and comments, as far as they can be recognised in a single line."""
     bare = _QUOTED.sub("", line)
     if bare.lstrip().startswith(("//", "/*", "*")):
         return ""

@@ -36,7 +36,7 @@ class PipelineJob(NamedTuple):
 
 class CiPipeline(NamedTuple):
     path: str
-    kind: str  # GitHub Actions, GitLab CI …
+    kind: str  # such as GitHub Actions or GitLab CI
     name: str = ""
     triggers: tuple[str, ...] = ()
     jobs: tuple[PipelineJob, ...] = ()
@@ -51,7 +51,7 @@ class MakeTarget(NamedTuple):
 
 
 def detect_pipeline_kind(path: str) -> str:
-    """Return the CI system that the file belongs to; empty if it is not a pipeline."""
+    """Return the CI system that the file belongs to, or an empty string if it is not a pipeline."""
     lower = path.lower()
     name = PurePosixPath(lower).name
     if re.fullmatch(r"\.github/workflows/[^/]+\.ya?ml", lower):
@@ -82,7 +82,7 @@ def read_pipeline(path: str, content: str) -> CiPipeline:
 
 
 def _list_triggers(on: Any) -> Iterator[str]:
-    """Yield the triggers of a workflow: `push on main`, `pull_request`, `schedule 0 3 * * *`."""
+    """Yield the triggers of a workflow, such as `push on main`, `pull_request` or `schedule 0 3 * * *`."""
     if not isinstance(on, dict):
         yield from as_texts(on)
         return
@@ -152,7 +152,7 @@ _COMMENT = re.compile(r"(?:^|\n)#+[ \t]*([^\n]+)\n$")
 
 
 def read_make_targets(path: str, content: str) -> tuple[MakeTarget, ...]:
-    """Read the targets that people type, with the comment on or above their line; file targets are left out."""
+    """Read the targets that people type, with the comment on or above their line. File targets are left out."""
     phony = {name for line in re.findall(r"^\.PHONY[ \t]*:([^\n]*)", content, re.MULTILINE) for name in line.split()}
     found: dict[str, MakeTarget] = {}
     for match in _TARGET.finditer(content):

@@ -1,4 +1,4 @@
-"""Read YAML files of tools as plain data, with anchors, tags and several documents, unlike `strict_yaml`.
+"""Read the YAML files of tools as plain data, allowing anchors, tags and several documents, unlike `strict_yaml`.
 
 Unreadable YAML counts as empty.
 """
@@ -17,10 +17,10 @@ _NESTED_IN_A_LINE = re.compile(r"^[ \t]*(?:[-?:][ \t]+){40}", re.MULTILINE)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # either is a class
-    """Ignores custom tags, and does not expand merge keys: nested ones grow exponentially."""
+    """A loader that ignores custom tags and does not expand merge keys, since nested ones grow exponentially."""
 
     def flatten_mapping(self, node: Any) -> None:
-        """Do nothing: `<<` stays an ordinary key."""
+        """Keep `<<` as an ordinary key."""
 
 
 def _construct_untagged(loader: Any, _: str, node: yaml.Node) -> Any:
@@ -41,7 +41,7 @@ for _tag in ("merge", "timestamp", "bool", "value"):  # `on:` is a key of workfl
 
 
 def is_safe_yaml(text: str) -> bool:
-    """Whether the text is small and shallow enough: the C loader recurses on the machine's stack."""
+    """Return whether the text is small and shallow enough for the C loader, which recurses on the machine's stack."""
     brackets = text.count("[") + text.count("{")
     return len(text) <= LARGEST_YAML and brackets <= MAX_BRACKETS and not _NESTED_IN_A_LINE.search(text)
 
@@ -61,19 +61,19 @@ def load_yaml_documents(text: str) -> list[Any]:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """Return a mapping with text keys; empty if the value is not a mapping."""
+    """Return the value as a mapping with string keys, or an empty one if it is not a mapping."""
     return {str(key): each for key, each in value.items()} if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list; a single value becomes a list of one."""
+    """Return the value as a list. A single value becomes a list of one."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
 def as_texts(value: Any) -> tuple[str, ...]:
-    """Return the scalar values of a list, or the keys of a mapping, as text."""
+    """Return the scalar values of a list or the keys of a mapping as strings."""
     if isinstance(value, dict):
         return tuple(str(key) for key in value)
     return tuple(str(each) for each in as_list(value) if isinstance(each, str | int | float | bool))

@@ -20,7 +20,7 @@ _PREFIXED = {"APIRouter": "prefix", "Blueprint": "url_prefix"}
 
 
 def find_routes(tree: ast.Module, kinds: NodeKinds) -> tuple[HttpRoute, ...]:
-    """Find routes of Flask, FastAPI, Starlette, aiohttp and Django in their documented forms."""
+    """Find the routes of Flask, FastAPI, Starlette, aiohttp and Django in their documented forms."""
     prefixes = dict(_list_prefixes(tree))
     found: list[HttpRoute] = []
     for node in _list_functions(kinds):
@@ -94,7 +94,7 @@ def _find_django_routes(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Ite
 
 
 def _format_view(node: ast.expr | None) -> str:
-    """Return the name of a Django view: `views.home`, `Home.as_view()`, `include("shop.urls")`."""
+    """Return the name of a Django view, such as `views.home`, `Home.as_view()` or `include("shop.urls")`."""
     if isinstance(node, ast.Call):
         name = get_dotted_name(node.func)
         inner = _read_string(node.args[0]) if node.args else None
@@ -125,7 +125,7 @@ def _read_string(node: ast.expr) -> str | None:
 
 
 def find_cli_commands(kinds: NodeKinds) -> tuple[CliCommand, ...]:
-    """Find `add_parser("name")` of argparse and `@….command()` of click and typer."""
+    """Find `add_parser("name")` calls of argparse and `@….command()` decorators of click and typer."""
     found = [command for call in kinds.of(ast.Call) for command in _find_argparse_commands(call)]
     for node in _list_functions(kinds):
         found += [command for mark in node.decorator_list for command in _find_click_commands(mark, node)]

@@ -25,7 +25,7 @@ def read_python_file(text: str) -> SourceFile:
     lines = len(text.splitlines())
     try:
         return _read_tree(ast.parse(text), lines)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: a null byte; the rest: nested too deep
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte, or nested too deep
         return SourceFile(PYTHON, lines, parsed=False)
 
 
@@ -64,7 +64,6 @@ def _read_tree(tree: ast.Module, lines: int) -> SourceFile:
 
 
 def extract_first_docstring_sentence(node: ast.Module | ast.ClassDef | FunctionNode) -> str:
-    """Return the first sentence of the docstring."""
     first = clean_line((ast.get_docstring(node) or "").partition("\n\n")[0])
     found = _SENTENCE.match(first)
     return clip(found[1] if found else first, MAX_ABOUT)
@@ -80,7 +79,10 @@ def list_public_symbols(tree: ast.Module) -> Iterator[SourceSymbol]:
 
 
 def classify_symbol(name: str, definition: Definition) -> str:
-    """Return the kind of a definition; empty for an import. A class appears as a call of itself."""
+    """Return the kind of a definition, or an empty string for an import.
+
+    A class appears as a call of itself.
+    """
     value = definition.value
     if isinstance(value, str):
         return ""
@@ -91,7 +93,7 @@ def classify_symbol(name: str, definition: Definition) -> str:
 
 
 def is_type_checking_block(node: ast.stmt) -> bool:
-    """Whether it is an `if TYPE_CHECKING:` block, which is never run."""
+    """Return whether this is an `if TYPE_CHECKING:` block, which never runs."""
     return isinstance(node, ast.If) and get_dotted_name(node.test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
@@ -111,7 +113,7 @@ def is_fully_annotated(node: FunctionNode) -> bool:
 
 
 def is_exception_class(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
-    """Whether a public class is an exception, judged by the name of its base."""
+    """Return whether this is a public exception class, judged by the name of its base."""
     if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
         return False
     bases = [get_dotted_name(base).rpartition(".")[2] for base in node.bases]

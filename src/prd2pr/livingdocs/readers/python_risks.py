@@ -15,7 +15,7 @@ _UNPACKS = "deserializes bytes that can execute any code"
 _SHELL = "passes a string to the shell"
 _WEAK = "a hash that is broken for signatures and passwords"
 
-# Full name of the called function -> why it is listed.
+# Why a call is listed, by the full name of the called function.
 RISKY_CALLS: dict[str, str] = {
     "eval": _RUNS_TEXT,
     "exec": _RUNS_TEXT,
@@ -105,7 +105,7 @@ def _is_built_from_parts(node: ast.expr) -> bool:
 
 
 def _find_hardcoded_secrets(kinds: NodeKinds) -> Iterator[tuple[str, int]]:
-    """Yield the names of variables that hold a secret, never the values."""
+    """Yield the names of variables that contain a secret, never the values."""
     assigned: list[ast.Assign | ast.AnnAssign] = [*kinds.of(ast.Assign), *kinds.of(ast.AnnAssign)]
     for node in assigned:
         if isinstance(node.value, ast.Constant):
@@ -119,7 +119,7 @@ def _find_hardcoded_secrets(kinds: NodeKinds) -> Iterator[tuple[str, int]]:
 
 
 def _is_setting_name(value: str) -> bool:
-    """Whether the value is a setting's or field's name, not a secret: `TOKEN = "GITHUB_TOKEN"`."""
+    """Return whether the value is the name of a setting, not a secret, as in `TOKEN = "GITHUB_TOKEN"`."""
     return value.replace("-", "_").isidentifier() and (value.isupper() or is_secret_name(value))
 
 

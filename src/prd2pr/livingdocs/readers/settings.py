@@ -1,4 +1,4 @@
-"""Read all files about how the project is built, run and deployed, each with the reader of its kind."""
+"""Read all files about how the project is built, run and deployed, each with the reader for its kind."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from prd2pr.livingdocs.readers.pipelines import (
     read_pipeline,
 )
 
-MAX_YAML = 200  # most files read for Kubernetes objects
+MAX_YAML = 200  # maximum number of files searched for Kubernetes objects
 _HOOKS_FILE = ".pre-commit-config.yaml"
 
-# Files by which a hosting service runs the project, by name.
+# Hosting services by the name of their configuration file.
 PLATFORMS = {
     "fly.toml": "Fly.io",
     "vercel.json": "Vercel",
@@ -75,7 +75,7 @@ class ProjectSettings(NamedTuple):
 
 
 def is_settings_file(path: str) -> bool:
-    """Whether `read_project_settings` reads this file."""
+    """Return whether `read_project_settings` reads this file."""
     name = PurePosixPath(path).name.lower()
     return (
         is_manifest_file(path)
@@ -89,7 +89,10 @@ def is_settings_file(path: str) -> bool:
 
 
 def read_project_settings(texts: Mapping[str, str], paths: tuple[str, ...]) -> ProjectSettings:
-    """Read the settings. `texts`: the files for which `is_settings_file` is true; `paths`: all files."""
+    """Read the settings.
+
+    `texts` are the files for which `is_settings_file` is true, and `paths` are all files.
+    """
     known = sorted(texts)
     clusters = [path for path in known if _is_cluster_file(path, texts[path])][:MAX_YAML]
     return ProjectSettings(

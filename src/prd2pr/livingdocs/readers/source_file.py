@@ -1,25 +1,25 @@
-"""The facts of one source file, as records that are quick to cache and read back."""
+"""The facts of one source file, as records that can be cached and read back quickly."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, NamedTuple
 
-# Part of the cache's name: facts of another version are ignored.
+# Part of the cache's name, so that facts of another version are ignored.
 FACTS_VERSION = 2
 
 
 class SourceSymbol(NamedTuple):
-    """A public name. `owner`: the class of a method; empty for a top-level name."""
+    """A public name. `owner` is the class of a method, and empty for a top-level name."""
 
     name: str
-    kind: str  # class, function, value, type
+    kind: str  # class, function, value or type
     line: int
     owner: str = ""
 
 
 class SourceFunction(NamedTuple):
-    name: str  # with its class: Cart.add
+    name: str  # with its class, as in Cart.add
     line: int
     length: int
     complexity: int
@@ -29,8 +29,8 @@ class SourceFunction(NamedTuple):
 class EnvRead(NamedTuple):
     name: str
     line: int
-    required: bool  # read without a default
-    default: str = ""  # where it is plain text
+    required: bool  # it is read without a default
+    default: str = ""  # the default, if it is a literal string
 
 
 class CodeRisk(NamedTuple):
@@ -64,10 +64,10 @@ class SourceFile(NamedTuple):
     language: str
     lines: int
     about: str = ""  # the first sentence of the docstring
-    parsed: bool = True  # False: invalid syntax, or nested too deep
+    parsed: bool = True  # False if the syntax is invalid or nested too deep
     symbols: tuple[SourceSymbol, ...] = ()
     functions: tuple[SourceFunction, ...] = ()
-    imports: tuple[str, ...] = ()  # a.b, a.b:name, ..x:name, ./sibling
+    imports: tuple[str, ...] = ()  # as in a.b, a.b:name, ..x:name or ./sibling
     env: tuple[EnvRead, ...] = ()
     risks: tuple[CodeRisk, ...] = ()
     routes: tuple[HttpRoute, ...] = ()
@@ -77,7 +77,7 @@ class SourceFile(NamedTuple):
     frozen_classes: int = 0
     data_classes: int = 0
     is_program: bool = False  # has an `if __name__ == "__main__"`
-    branches: int = 0  # in the whole file, counted by keyword, for unparsed languages
+    branches: int = 0  # counted by keyword for the whole file, in languages without a parser
 
 
 _ROWS: dict[str, type[Any]] = {
@@ -98,7 +98,7 @@ def source_file_to_json(file: SourceFile) -> str:
 
 
 def source_file_from_json(text: str) -> SourceFile | None:
-    """Read the facts back; None if invalid, since a cache may be damaged or tampered with."""
+    """Read the facts back. Return None if they are invalid, since a cache may be damaged or tampered with."""
     try:
         raw = json.loads(text)
         rows: dict[str, Any] = {

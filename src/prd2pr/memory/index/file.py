@@ -1,4 +1,4 @@
-"""The file of the index: opened for reading or writing, and deleted if it is damaged or of another version.
+"""The index file: opened for reading or writing, and deleted if it is damaged or from another version.
 
 Every process that has it open holds a shared lock on a second file. Only a process with an exclusive lock may delete
 it: SQLite's write-ahead log is a separate file, and a log without its database would corrupt the next one.
@@ -12,8 +12,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LOCK_SECONDS = 5.0  # to wait for another writing process
-# Caused by the machine or another process: the file itself is intact.
+LOCK_SECONDS = 5.0  # time to wait for another writing process
+# Errors caused by the machine or another process; the file itself is intact.
 TRANSIENT_ERRORS = ("BUSY", "LOCKED", "READONLY", "CANTOPEN", "FULL", "IOERR", "PERM", "AUTH", "NOMEM", "INTERRUPT")
 
 
@@ -35,7 +35,7 @@ class IndexFile:
             self._lock = -1
 
     def remove(self) -> bool:
-        """False if another process has it open, or the file cannot be deleted."""
+        """Delete the file; return False if another process has it open or it cannot be deleted."""
         if self._lock < 0:
             return False
         try:
@@ -67,7 +67,7 @@ class IndexFile:
 
 
 def is_corruption(error: BaseException | None) -> bool:
-    """Whether the file contains anything but what SQLite wrote."""
+    """Return whether the error means that the file is damaged or not an SQLite database."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 

@@ -1,7 +1,7 @@
-"""The index of one commit: opened, updated by what changed since the last time, and queried.
+"""The index of one commit: opened, updated with the changes since the last time, and queried.
 
-It is only a cache: the memory itself is in the commit. If the file is not available (a full disk, another process
-that uses it for another commit), the rows are built in memory for this process.
+It is only a cache; the memory itself is in the commit. If the file is not available (because of a full disk, or because
+another process uses it for another commit), the rows are built in memory for this process.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from prd2pr.memory.index.update import (
 from prd2pr.state.git import Git
 
 INDEX_FILE_NAME = "index.db"
-MAX_ATTEMPTS = 5  # another process may move it to another commit between our writing and reading
+MAX_ATTEMPTS = 5  # another process may update the file to another commit between our writing and reading
 ALL_SCOPES: tuple[Scope, ...] = ("state", "code")
 
 
 def rank_by_cosine(vectors: Mapping[str, bytes], wanted: Any, limit: int) -> list[tuple[str, float]]:
-    """Name and cosine, the nearest first, equals by name. All vectors have length 1."""
+    """Return names and cosines, the nearest first and ties sorted by name. All vectors have length 1."""
     import numpy as np
 
     if not vectors:
@@ -48,7 +48,7 @@ def rank_by_cosine(vectors: Mapping[str, bytes], wanted: Any, limit: int) -> lis
 
 @dataclass
 class MemoryIndex:
-    """Implements `SearchIndex` for one commit, whatever other processes do meanwhile."""
+    """Implements `SearchIndex` for one commit, regardless of what other processes do at the same time."""
 
     git: Git
     tree: str
@@ -61,7 +61,10 @@ class MemoryIndex:
 
     @classmethod
     def open(cls, git: Git, commit: str, *, code: bool = True) -> Self:
-        """Open the index of a commit or tree. `code`: also the tables of files, symbols, dependencies and tests."""
+        """Open the index of a commit or tree.
+
+        With `code`, it includes the tables of files, symbols, dependencies and tests.
+        """
         scopes: tuple[Scope, ...] = ALL_SCOPES if code else ("state",)
         index = cls(git, git.tree(commit), scopes, IndexFile(git.private / INDEX_FILE_NAME), find_embedder())
         index._connection = index._open_on_disk() or index._build_in_memory()
@@ -108,7 +111,7 @@ class MemoryIndex:
     def texts_with(self, table: str, word: str) -> int:
         assert table in TEXTS, "only these are searched"
         ((number,),) = self.rows(
-            f"SELECT count(*) FROM {table}_text WHERE {table}_text MATCH ?",  # noqa: S608 - a name of ours
+            f"SELECT count(*) FROM {table}_text WHERE {table}_text MATCH ?",  # noqa: S608 - constant names
             (f'"{word}"*',),
         )
         return int(number)
@@ -119,17 +122,17 @@ class MemoryIndex:
         return rank_by_cosine(self._failure_vectors(self.embedder), self.embedder.vector(text), limit)
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The whole content in a canonical order: two indexes of one commit have equal dumps."""
+        """Return the whole content in a canonical order, so that two indexes of one commit have equal dumps."""
         found: dict[str, list[tuple[Any, ...]]] = {}
         for name in (*TABLES, *VIEWS, *(f"{table}_words" for table in TEXTS)):
             columns = ", ".join(list_table_columns(name)) if name in TABLES else "*"
-            found[name] = sorted(self.rows(f"SELECT {columns} FROM {name}"), key=repr)  # noqa: S608 - names of ours
+            found[name] = sorted(self.rows(f"SELECT {columns} FROM {name}"), key=repr)  # noqa: S608 - constant names
         return found
 
     # --- building -----------------------------------------------------------------------------------------------------
 
     def rebuild(self) -> None:
-        """Build from scratch; in memory while another process has the file open."""
+        """Rebuild the index from scratch, in memory if another process has the file open."""
         self._close_connection()
         removed = self.place.remove()
         self._connection = (self._open_on_disk() if removed else None) or self._build_in_memory()
@@ -140,7 +143,7 @@ class MemoryIndex:
         return self._connection
 
     def _open_on_disk(self) -> sqlite3.Connection | None:
-        """None if this machine or another process prevents it."""
+        """Open the index file, or return None if this machine or another process prevents it."""
         try:
             self.place.lock_shared()
             for _ in range(MAX_ATTEMPTS):
@@ -164,7 +167,7 @@ class MemoryIndex:
             return None
 
     def _snapshot(self) -> sqlite3.Connection | None:
-        """A read transaction at this commit; None if the file does not exist or is at another commit."""
+        """Begin a read transaction at this commit; return None if the file does not exist or is at another commit."""
         if not self.place.path.exists():
             return None
         reader = self.place.reader()
@@ -179,7 +182,7 @@ class MemoryIndex:
         return None
 
     def _write(self) -> bool:
-        """Update the file to this commit. False if it is of another version and in use."""
+        """Update the file to this commit; return False if it is from another version and in use."""
         writer = self.place.writer()
         try:
             writer.execute("BEGIN IMMEDIATE")
@@ -192,7 +195,7 @@ class MemoryIndex:
             update_rows(writer, self.git, self.tree, self.scopes)
             writer.execute("COMMIT")
         finally:
-            writer.close()  # without a COMMIT nothing was written
+            writer.close()  # nothing was written without a COMMIT
         return True
 
     def _build_in_memory(self) -> sqlite3.Connection:
@@ -211,11 +214,11 @@ class MemoryIndex:
     # --- vectors ------------------------------------------------------------------------------------------------------
 
     def _failure_vectors(self, embedder: Embedder) -> dict[str, bytes]:
-        """Path → vector of each failure. Missing ones are computed now, and stored if possible."""
+        """Return the vector of each failure by path. Missing ones are computed now, and stored if possible."""
         if self._vectors:
             return self._vectors
         known = dict(self.rows("SELECT path, vector FROM embeddings WHERE model = ?", (embedder.name,)))
-        # Feature and approach: a new task is worded similarly.
+        # Only feature and approach are embedded, because a new task is worded similarly.
         texts = self.rows("SELECT path, blob, feature, approach FROM failures ORDER BY path")
         missing = [
             (path, blob, embedder.name, embedder.vector(". ".join(texts_of_failure)).tobytes())
@@ -229,7 +232,7 @@ class MemoryIndex:
     def _store_vectors(self, vectors: list[tuple[str, str, str, bytes]]) -> None:
         if not vectors or self._in_memory:
             return
-        with suppress(sqlite3.DatabaseError, OSError):  # only a cache for the next time
+        with suppress(sqlite3.DatabaseError, OSError):  # the stored vectors are only a cache for the next time
             writer = self.place.writer()
             try:
                 writer.execute("BEGIN IMMEDIATE")

@@ -25,14 +25,14 @@ Columns = dict[str, Any]
 
 
 def make_memory_rows(path: str, data: bytes) -> Iterator[tuple[str, Columns]]:
-    """Yield table and columns. StateProblem for a file without a record."""
+    """Yield the table and columns of each row; raise StateProblem if the file contains no record."""
     record = read_memory_record(path, data)
     common = {"id": record.id, "prd": record.prd, "story": record.story}
     for columns in make_record_columns(record, parse_epoch(record.at)):
         yield record.kind, {**common, **columns}
 
 
-def make_record_columns(record: Memory, at: int) -> Iterable[Columns]:  # noqa: PLR0911 - one line for each kind
+def make_record_columns(record: Memory, at: int) -> Iterable[Columns]:  # noqa: PLR0911 - one line per kind
     match record:
         case FailureRecord():
             return [

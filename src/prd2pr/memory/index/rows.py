@@ -1,5 +1,6 @@
-"""Rows of the index for files of the repository. Each file is read independently, so that an update of changed files
-gives the same rows as a rebuild.
+"""Rows of the index for files of the repository.
+
+Each file is read independently, so that an update of changed files gives the same rows as a rebuild.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from prd2pr.state.log_lines import LogEntry, get_log_subject, parse_log
 Row = tuple[str, dict[str, Any]]
 Reader = Callable[[str, bytes, "re.Match[str]"], Iterator[Row]]
 
-GATE_AGENT, PROGRAM_AGENT = "gate", "prd2pr"  # agent names for what no role does
+GATE_AGENT, PROGRAM_AGENT = "gate", "prd2pr"  # agent names for actions that no role takes
 PATH_PART = r"([^/]+)"
 
 
@@ -141,7 +142,10 @@ def read_log_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]
 
 
 def make_log_columns(line: LogEntry) -> dict[str, Any]:
-    """Who did what, and how it went. Anyone may have edited the file, so every value is checked."""
+    """Return the columns of a log entry.
+
+    Anyone may have edited the file, so every value is checked.
+    """
     _, phase, role, *_ = (*str(line.get("purpose", "")).split("/"), "", "", "")
     kind, codes = str(line["kind"]), line.get("codes")
     is_call = kind == "call"
@@ -174,7 +178,7 @@ def read_memory_rows(path: str, data: bytes, _: re.Match[str]) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class RowSource:
-    """A kind of files, the tables that they fill, and their reader."""
+    """A kind of file, the tables that it fills, and its reader."""
 
     place: re.Pattern[str]
     tables: tuple[str, ...]
@@ -205,13 +209,13 @@ def is_state_path(path: str) -> bool:
 
 
 def find_row_source(path: str) -> tuple[RowSource, re.Match[str]] | None:
-    """The source for a path; None if the file has no rows."""
+    """Return the row source and match for a path, or None if the file has no rows."""
     found = ((each, each.place.fullmatch(path)) for each in ROW_SOURCES)
     return next(((each, place) for each, place in found if place), None)
 
 
 def make_state_rows(path: str, data: bytes) -> Iterator[Row]:
-    """The rows of a file, or one row with the reason why it cannot be read."""
+    """Yield the rows of a file, or one row with the reason why it cannot be read."""
     found = find_row_source(path)
     if found is None:
         return

@@ -1,7 +1,7 @@
-"""The tables of the index. Each row names the file, and its version, from which it was made.
+"""The tables of the index. Each row contains the path and blob of the file from which it was made.
 
-Timestamps are seconds since 1970, lists are JSON. Increase INDEX_VERSION when a reader makes other rows of the same
-file: an index of another version is deleted and rebuilt.
+Timestamps are seconds since 1970, and lists are JSON. Increase INDEX_VERSION when a reader produces different rows for
+the same file; an index with another version is deleted and rebuilt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COMMON = "id TEXT NOT NULL, prd TEXT NOT NULL, story TEXT NOT NULL"
 
 TABLES = MappingProxyType(
     {
-        # what was learnt
+        # memory records
         "failures": f"{COMMON}, feature TEXT, approach TEXT, why_failed TEXT, lesson TEXT, phase TEXT, codes TEXT,"
         " logged_at INTEGER",
         "estimates": f"{COMMON}, feature TEXT, estimated_sessions INTEGER, actual_sessions INTEGER,"
@@ -34,7 +34,7 @@ TABLES = MappingProxyType(
         "patterns": f"{COMMON}, name TEXT, description TEXT, example TEXT, found_at INTEGER",
         "pattern_usage": f"{COMMON}, pattern_id TEXT, pipeline_id TEXT, file_path TEXT, compliance_score REAL,"
         " used_at INTEGER",
-        # what was planned and done
+        # planned and completed work
         "prds": "prd TEXT, title TEXT, file TEXT, requirements INTEGER",
         "statuses": "prd TEXT, state TEXT, blocked_reason TEXT, moved_at INTEGER",
         "stories": "prd TEXT, story TEXT, position INTEGER, title TEXT, kind TEXT, status TEXT, complexity INTEGER,"
@@ -48,13 +48,13 @@ TABLES = MappingProxyType(
         "log_lines": "run TEXT, line INTEGER, subject TEXT, agent_name TEXT, phase TEXT, action TEXT,"
         " input_summary TEXT, output_summary TEXT, duration_ms INTEGER, success INTEGER, error_message TEXT,"
         " timestamp INTEGER",
-        # the code
+        # code
         "files": "mode TEXT, kind TEXT, language TEXT, module TEXT, lines INTEGER, functions INTEGER,"
         " complexity INTEGER",
         "symbols": "name TEXT, kind TEXT, line INTEGER, end_line INTEGER, signature TEXT",
         "dependencies": "line INTEGER, module TEXT, name TEXT",
         "test_index": "test TEXT, line INTEGER, covers TEXT",
-        # made of the above
+        # derived data
         "embeddings": "model TEXT, vector BLOB",
         "problems": "code TEXT, what TEXT",
     }
@@ -82,7 +82,7 @@ INDEXES = (
 
 VIEWS = MappingProxyType(
     {
-        # One pipeline for each PRD. What people added after the plan is done, and was not planned.
+        # One pipeline per PRD. Work that people added after the plan counts as done, but not as planned.
         "pipeline_states": """
 SELECT made.*, json_object(
          'completed_steps', json(completed), 'stories_done', done,
@@ -108,7 +108,7 @@ SELECT l.run || '/' || l.line AS id, (SELECT s.prd FROM sessions s WHERE s.id = 
        l.agent_name, l.phase, l.action, l.input_summary, l.output_summary, l.duration_ms, l.success, l.error_message,
        l.timestamp
   FROM log_lines l""",
-        # Imports that lead to a file of the repository itself.
+        # Imports that refer to a file of the repository itself.
         "file_dependencies": """
 SELECT DISTINCT d.path, f.path AS depends_on FROM dependencies d
   JOIN files f ON f.module IN (d.module, d.module || '.' || d.name) AND f.module != '' AND f.path != d.path""",
@@ -133,12 +133,12 @@ def list_table_columns(table: str) -> list[str]:
 
 
 def list_search_statements(table: str, columns: tuple[str, ...]) -> list[str]:
-    """The full-text tables of a table, kept up to date by triggers."""
+    """Return the statements that create a table's full-text tables, which triggers keep up to date."""
     listed = ", ".join(columns)
     old, new = (", ".join(f"{side}.{name}" for name in columns) for side in ("old", "new"))
     text = f"{table}_text"
     options = f"content='{table}', content_rowid='row', tokenize='unicode61 remove_diacritics 2', prefix='3 4 5'"
-    insert = f"INSERT INTO {text}(rowid, {listed}) VALUES (new.row, {new})"  # noqa: S608 - names of ours
+    insert = f"INSERT INTO {text}(rowid, {listed}) VALUES (new.row, {new})"  # noqa: S608 - constant names
     delete = f"INSERT INTO {text}({text}, rowid, {listed}) VALUES ('delete', old.row, {old})"  # noqa: S608
     return [
         f"CREATE VIRTUAL TABLE {text} USING fts5({listed}, {options})",
@@ -149,5 +149,5 @@ def list_search_statements(table: str, columns: tuple[str, ...]) -> list[str]:
 
 
 def compute_schema_fingerprint() -> int:
-    """A number for SQLite's `user_version` that changes with the schema and the readers."""
+    """Return a number for SQLite's `user_version` that changes with the schema and the readers."""
     return zlib.crc32("\n".join([str(INDEX_VERSION), *list_schema_statements()]).encode()) & 0x7FFFFFFF

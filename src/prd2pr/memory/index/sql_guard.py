@@ -1,4 +1,4 @@
-"""Runs a user's own SQL on the index: read-only, no other file, limited in time and size."""
+"""Run a user's own SQL on the index: read-only, without access to other files, limited in time and size."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from prd2pr.errors import UsageProblem
 from prd2pr.memory.index.schema import TEXTS
 
-# The time limit is checked between steps of SQLite's virtual machine, and a function call is one step. Some functions
-# take time proportional to the product of their arguments' lengths, so these are limited.
-MAX_VALUE_LENGTH = 400_000  # bytes of one value; a record has at most 256 KiB
-MAX_PATTERN_LENGTH = 200  # of LIKE and GLOB
+# The time limit is checked between steps of SQLite's virtual machine, and a function call is one step. Some
+# functions take time proportional to the product of their arguments' lengths, so these are limited.
+MAX_VALUE_LENGTH = 400_000  # bytes per value; a record has at most 256 KiB
+MAX_PATTERN_LENGTH = 200  # length of a LIKE or GLOB pattern
 MAX_TRIM_CHARACTERS = 100  # characters that trim(X, Y) removes
 MAX_SQL_LENGTH = 20_000
 MAX_RESULT_LENGTH = 4_000_000  # characters of all values together
-PROGRESS_STEPS = 10_000  # of SQLite's virtual machine between two checks of the time limit
+PROGRESS_STEPS = 10_000  # steps of SQLite's virtual machine between two checks of the time limit
 ALLOWED_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
 SQLITE_LIMITS = {
@@ -31,7 +31,7 @@ SQLITE_LIMITS = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-# Virtual tables that SQLite creates on first use, which the authorizer would reject as writing.
+# Virtual tables that SQLite creates on first use, which the authorizer would reject as writes.
 PRELOADED_TABLES = (
     *("json_each('[]')", "json_tree('[]')"),
     *(f"{table}_{ending}" for table in TEXTS for ending in ("text", "words")),
@@ -42,7 +42,7 @@ TRIM_FUNCTIONS: dict[str, Callable[[str, str], str]] = {"trim": str.strip, "ltri
 
 
 def trim_with_limit(strip: Callable[[str, str], str], text: object, characters: object) -> str | None:
-    """Like SQLite's own trim, with a limit on the characters to remove."""
+    """Trim like SQLite's own function, but limit the number of characters to remove."""
     if text is None or characters is None:
         return None
     if len(str(characters)) > MAX_TRIM_CHARACTERS:
@@ -56,13 +56,13 @@ class QueryResult:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    cut: bool  # there were more rows
+    cut: bool  # whether there were more rows
 
 
 def run_query(connection: sqlite3.Connection, sql: str, *, most: int, seconds: float) -> QueryResult:
-    """Run a query. UsageProblem if it is invalid or takes too long."""
+    """Run a query; raise UsageProblem if it is invalid or takes too long."""
     for table in PRELOADED_TABLES:
-        connection.execute(f"SELECT 1 FROM {table} LIMIT 0")  # noqa: S608 - names of ours
+        connection.execute(f"SELECT 1 FROM {table} LIMIT 0")  # noqa: S608 - constant names
     for name, strip in TRIM_FUNCTIONS.items():
         connection.create_function(name, 2, partial(trim_with_limit, strip), deterministic=True)
     deadline = time.monotonic() + seconds
@@ -73,7 +73,7 @@ def run_query(connection: sqlite3.Connection, sql: str, *, most: int, seconds: f
         return fetch_result(connection.execute(sql), most)
     except sqlite3.Error as error:
         raise make_query_error(error, seconds) from error
-    except (sqlite3.Warning, ValueError) as error:  # two statements; a null character
+    except (sqlite3.Warning, ValueError) as error:  # two statements, or a null character
         raise make_query_error(error, seconds) from error
     finally:
         connection.set_progress_handler(None, 0)
@@ -99,12 +99,12 @@ def fetch_result(cursor: sqlite3.Cursor, most: int) -> QueryResult:
 
 
 def authorize_reading(action: int, one: str | None, two: str | None, *_: str | None) -> int:
-    """SQLite's authorizer: allow reading and harmless functions only."""
+    """Authorize only reading and harmless functions, as a callback of SQLite."""
     if action in ALLOWED_ACTIONS:
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if (two or "").lower() in FORBIDDEN_FUNCTIONS else sqlite3.SQLITE_OK
-    # Full-text search reads it to see whether its table has changed.
+    # Full-text search reads it to check whether its table has changed.
     if action == sqlite3.SQLITE_PRAGMA and (one or "").lower() == "data_version" and two is None:
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY

@@ -1,4 +1,4 @@
-"""Updates the rows of the index to a tree: all of them, or those of the files that differ from the indexed tree."""
+"""Update the rows of the index to a tree, either all of them or those of files that differ from the indexed tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from prd2pr.memory.index.rows import ROW_SOURCES, find_row_source, is_state_path
 from prd2pr.memory.index.schema import compute_schema_fingerprint, list_schema_statements, list_table_columns
 from prd2pr.state.git import Git
 
-Scope = Literal["state", "code"]  # what roles query, and what only people do; the code may be large
-BATCH_SIZE = 400  # files that are read at once
+Scope = Literal["state", "code"]  # roles query only "state"; "code" is for people and may be large
+BATCH_SIZE = 400  # files read per batch
 MAX_INTEGER = 2**63 - 1
 STATE_TABLES = tuple(dict.fromkeys((*(table for each in ROW_SOURCES for table in each.tables), "problems")))
 SCOPE_TABLES: dict[Scope, tuple[str, ...]] = {"state": STATE_TABLES, "code": CODE_TABLES}
@@ -23,7 +23,7 @@ SCOPE_TABLES: dict[Scope, tuple[str, ...]] = {"state": STATE_TABLES, "code": COD
 
 @dataclass(frozen=True)
 class IndexedFile:
-    """A file as it is now; without a blob it was deleted."""
+    """A file in its current version; without a blob, it was deleted."""
 
     path: str
     mode: str = ""
@@ -58,7 +58,7 @@ def update_rows(connection: sqlite3.Connection, git: Git, tree: str, scopes: Ite
             changed = list_changed_index_files(git, before, tree, scope) if before else None
             if changed is None:
                 for table in SCOPE_TABLES[scope] if before else ():
-                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
+                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 - constant names
                 insert_rows(connection, git, scope, list_all_files(git, tree, scope))
             else:
                 delete_rows(connection, scope, changed)
@@ -72,7 +72,7 @@ def list_all_files(git: Git, tree: str, scope: Scope) -> list[IndexedFile]:
 
 
 def list_changed_index_files(git: Git, before: str, tree: str, scope: Scope) -> list[IndexedFile] | None:
-    """None if the indexed tree no longer exists, so that nothing can be compared."""
+    """List the files that changed since the indexed tree, or return None if that tree no longer exists."""
     try:
         found = git.diff(before, tree)
     except UnknownRevision:
@@ -90,7 +90,7 @@ def delete_rows(connection: sqlite3.Connection, scope: Scope, files: Iterable[In
     for each in files:
         found = find_row_source(each.path) if scope == "state" else None
         for table in (*found[0].tables, "problems") if found else CODE_TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE path = ?", (to_valid_text(each.path),))  # noqa: S608 - a name of ours
+            connection.execute(f"DELETE FROM {table} WHERE path = ?", (to_valid_text(each.path),))  # noqa: S608 - constant names
 
 
 def insert_rows(connection: sqlite3.Connection, git: Git, scope: Scope, files: Iterable[IndexedFile]) -> None:
@@ -127,13 +127,13 @@ def make_index_rows(
 
 
 def build_insert_statement(table: str) -> str:
-    """A missing column is an error here, not a silent null."""
+    """Build a statement with named columns, so that a missing value is an error and not a silent null."""
     names = list_table_columns(table)
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"  # noqa: S608
 
 
 def to_sqlite_value(value: Any) -> Any:
-    """A value that SQLite can store: files may contain surrogates and huge numbers."""
+    """Convert a value to one that SQLite can store, since files may contain surrogates and huge numbers."""
     if isinstance(value, str):
         return to_valid_text(value)
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:

@@ -1,7 +1,7 @@
 """Effects of people's decisions (slash commands) on the records, as pure functions.
 
-`compute_effect` is used both to carry out a decision and to verify the commit that recorded it. May import `planning`
-and `domain`.
+`compute_effect` is used both to apply a decision and to verify the commit that recorded it. May import `planning` and
+`domain`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from prd2pr.planning.decisions.records import DecisionOutcome, Effect, Objection
 
 
 def reset_circuits(found: BranchRecords, decision: Decision) -> Effect:
-    """Reset the named circuit breaker, or all that are not closed."""
+    """Reset the named circuit breaker, or all breakers that are not closed."""
     opened = tuple(circuit.name for circuit in list_open_circuits(found.circuits))
     if not opened:
         return Objection("no circuit breaker is open")
@@ -54,7 +54,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
     "tdd halt_all": stories.halt_all,
     "tdd run": stories.order_run,
     "tdd reset": reset_circuits,
-    # Events without a command.
+    # Events that no command triggers.
     "stories wait for approval": sprints.wait_for_approval,
     "CI failed three times": sprints.block_after_ci_failures,
     SPENT_NOTE: spending.note_spending,
@@ -63,5 +63,5 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
 
 
 def compute_effect(found: BranchRecords, decision: Decision) -> Effect:
-    """Return the records after a decision; a Refusal by the state machine or an Objection changes nothing."""
+    """Return the records after a decision, or why the state machine refuses it or it makes no sense."""
     return EFFECTS[decision.command](found, decision)

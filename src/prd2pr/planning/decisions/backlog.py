@@ -1,4 +1,4 @@
-"""Decisions about the contents of the backlog, and about the end of a sprint."""
+"""Decisions about the backlog's stories and about the end of a sprint."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_epic(found: BranchRecords, decision: Decision, status: Status) -> Effect
 
 @with_project_transition
 def add_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/backlog add_story`: the person's text is the story's criterion; no planner is involved."""
+    """Apply `/backlog add_story`: add a story with the person's text as its criterion, without a planner."""
     backlog = append_new_stories(found, decision)
     if isinstance(backlog, Objection):
         return backlog
@@ -58,7 +58,7 @@ def add_story(found: BranchRecords, decision: Decision, status: Status) -> Effec
 
 
 def append_new_stories(found: BranchRecords, decision: Decision) -> Backlog | Objection:
-    """Append the decision's new stories to the backlog, or object."""
+    """Append the decision's new stories to the backlog, or return an objection."""
     known = {story.id for story in found.backlog.stories}
     if not decision.added:
         return Objection("it contains no story")
@@ -76,13 +76,13 @@ def append_new_stories(found: BranchRecords, decision: Decision) -> Backlog | Ob
     problems = [
         each for each in check_plan(found.prd, backlog_to_draft(backlog)) if not each.story or each.story in mine
     ]
-    broken = [each for each in problems if each.code != "PLN106"]  # requirements that were not covered before
+    broken = [each for each in problems if each.code != "PLN106"]  # requirements that were not covered so far
     return Objection(f"{broken[0].code}: {broken[0].message}") if broken else backlog
 
 
 @with_project_transition
 def prioritize_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/backlog prioritize`: reorder unsettled stories; dependencies still come first."""
+    """Apply `/backlog prioritize`: reorder stories that are not settled, keeping dependencies first."""
     unknown = object_to_unknown_stories(found, decision.stories)
     if unknown:
         return unknown
@@ -107,7 +107,7 @@ def sort_backlog(backlog: Backlog) -> Backlog:
 
 @with_project_transition
 def remove_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/backlog remove`: only for a story that is not started and that no other story depends on."""
+    """Apply `/backlog remove` to a story that is not started and that no other story depends on."""
     story = found.find_story(decision.story)
     if story is None:
         return object_to_unknown_stories(found, decision.stories) or Objection("name a story", "/tdd overview")
@@ -128,7 +128,7 @@ def remove_story(found: BranchRecords, decision: Decision, status: Status) -> Ef
 
 
 def object_to_removal(found: BranchRecords, story: Story, cycle: Cycle | None) -> Objection:
-    """Explain why a started story cannot be removed, and suggest a command."""
+    """Explain why a started story cannot be removed, and suggest another command."""
     if story.status in SETTLED:
         return Objection(f"{story.id} is {story.status} and stays on record")
     if cycle is not None and cycle.state is CycleState.ABORTED:

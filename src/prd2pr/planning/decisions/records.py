@@ -1,4 +1,4 @@
-"""Records before and after a decision, as pure data, and the helpers that all decisions share."""
+"""The records after a decision, as pure data, and helpers that all decisions share."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from prd2pr.domain.records import Backlog, Cycle, Sprint, Status, StoryStatus, T
 
 @dataclass(frozen=True)
 class DecisionOutcome:
-    """The records after a decision; what is empty stays unchanged."""
+    """The records after a decision. Empty fields mean that nothing changes."""
 
     status: Status
     backlog: Backlog
-    cycles: dict[str, Cycle] = field(default_factory=dict)  # those that changed
-    sprint: Sprint | None = None  # where it changed
-    about: str = ""  # the story whose cycle records this step; empty: the plan
+    cycles: dict[str, Cycle] = field(default_factory=dict)  # the changed cycles
+    sprint: Sprint | None = None  # the sprint, if it changed
+    about: str = ""  # the story whose cycle records this step; empty for the plan
     removed: tuple[str, ...] = ()  # files to delete
     dropped_cycles: tuple[str, ...] = ()  # stories whose cycle is deleted
-    note: str = ""  # prefix of the step's note, which other code looks for
-    circuits: Circuits | None = None  # if it changes them
-    lessons: tuple[Memory, ...] = ()  # memory records that it adds
+    note: str = ""  # prefix of the step's note, by which other code finds it
+    circuits: Circuits | None = None  # the circuit breakers, if they changed
+    lessons: tuple[Memory, ...] = ()  # new memory records
 
 
 @dataclass(frozen=True)
 class Objection:
-    """The state machine allows the decision, but it makes no sense: the reason, and a better command."""
+    """An objection to a decision that the state machine allows but that makes no sense, with a better command."""
 
     reason: str
     next: str = ""
@@ -48,7 +48,7 @@ Effect = DecisionOutcome | CommandRefusal | Objection
 
 
 def apply_decision_to_records(found: BranchRecords, left: DecisionOutcome) -> BranchRecords:
-    """Return the records that the next decision would see, before anything is written."""
+    """Return the records as the next decision will see them, before anything is written."""
 
     def cycle(story: str) -> Cycle | None:
         return None if story in left.dropped_cycles else left.cycles.get(story) or found.cycle(story)
@@ -82,7 +82,10 @@ def record_project_command(status: Status, decision: Decision, command: str = ""
 def with_project_transition(
     effect: Callable[[BranchRecords, Decision, Status], Effect],
 ) -> Callable[[BranchRecords, Decision], Effect]:
-    """Decorate an effect: apply the command to the project's state machine first and pass on the new status."""
+    """Decorate an effect so that it gets the project's status after the command's transition.
+
+    If the state machine refuses the command, the effect is not called.
+    """
 
     @wraps(effect)
     def decided(found: BranchRecords, decision: Decision) -> Effect:
@@ -113,7 +116,6 @@ def record_decision(status: Status, decision: Decision, before: str, after: str)
 
 
 def format_decision_command(decision: Decision, command: str = "") -> str:
-    """Format the decision as a slash command."""
     number = () if decision.number is None else (str(decision.number),)
     circuit = (decision.circuit,) if decision.circuit else ()
     return " ".join((f"/{command or decision.command}", *decision.stories, *number, *circuit))

@@ -1,4 +1,4 @@
-"""Lessons of a sprint: a person's feedback, and deviations from the plan that the records show."""
+"""Lessons of a sprint: a person's feedback, and deviations from the plan found in the records."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from prd2pr.domain.memory_records import Lesson
 from prd2pr.domain.records import Cycle, Retrospective, Sprint, Story
 from prd2pr.domain.wording import clean_line, clip, count
 
-LATE_FACTOR = 1.5  # times the estimate
+LATE_FACTOR = 1.5  # relative to the estimate
 MAX_TEXT = 300
-MAX_SURPRISES = 20  # surprises of one sprint
+MAX_SURPRISES = 20  # surprises per sprint
 
 
-# Feedback is free text. `went well: …`, `improve: …` and `actions: …` (or `+`, `-` and `>` at the start of a line)
-# begin a part.
+# Feedback is free text. A part begins with `went well: …`, `improve: …` or `actions: …`, or with `+`, `-` or `>`
+# at the start of a line.
 
 Part = Literal["went_well", "improve", "actions"]
 PART_PATTERNS: dict[Part, str] = {
@@ -82,13 +82,16 @@ def build_sprint_lesson(found: BranchRecords, sprint: Sprint, feedback: Retrospe
 
 
 def build_lesson_id(prd: str, sprint: Sprint, at: str) -> str:
-    """Build a unique id with a timestamp: sprint ids start again when a PRD is built another time."""
+    """Build a unique id with a timestamp, since sprint ids start again when a PRD is built another time."""
     stamp = at.replace("-", "").replace(":", "")
     return f"{prd[:60].rstrip('._-')}-{sprint.id}-{stamp}"
 
 
 def find_surprises(found: BranchRecords, story: Story) -> Iterator[str]:
-    """Yield deviations from the plan. Branches hold these texts and verify compares them: do not reword."""
+    """Yield deviations from the plan.
+
+    Do not reword these texts: branches store them, and `verify` compares them.
+    """
     cycle = found.cycle(story.id)
     if story.status == "skipped":
         yield f"{story.id} was left out"
@@ -104,7 +107,7 @@ def find_surprises(found: BranchRecords, story: Story) -> Iterator[str]:
 
 
 def compute_variance(found: BranchRecords, stories: list[Story]) -> float | None:
-    """Return actual divided by estimated minutes of the finished stories; None without an estimate."""
+    """Return the ratio of actual to estimated minutes of the finished stories, or None without an estimate."""
     done = [(story, cycle) for story in stories if story.status == "done" and (cycle := found.cycle(story.id))]
     estimated = sum(story.estimate_minutes for story, _ in done)
     return round(sum(sum_cycle_minutes(cycle) for _, cycle in done) / estimated, 3) if estimated else None

@@ -1,4 +1,4 @@
-"""Record spending that led to no step, so that the next run counts it."""
+"""Record spending that led to no step, so that the next run includes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.planning.decisions.records import DecisionOutcome, Effect, Objection
 
 
 def note_spending(found: BranchRecords, decision: Decision) -> Effect:
-    """Record spending in the run, and as a note in the steps of the story that it was for."""
+    """Record spending in the run and as a note in the steps of the story that it was for."""
     if not decision.story:
         return DecisionOutcome(found.status, found.backlog)
     cycle = found.cycle(decision.story)
@@ -20,15 +20,15 @@ def note_spending(found: BranchRecords, decision: Decision) -> Effect:
 
 
 def is_stopped_for_budget(cycle: Cycle) -> bool:
-    """Whether the last step of the story is a stop for the budget."""
+    """Return whether the story's last step records that the budget ran out."""
     last = cycle.steps[-1] if cycle.steps else None
     return last is not None and last.note.startswith(SPENT_NOTE) and OUT_OF_BUDGET_NOTE in last.note
 
 
 def list_unfinished_attempts(cycle: Cycle, phase: Phase) -> tuple[RefusedAttempt, ...]:
-    """List the refused attempts at a phase by runs that ended before the phase passed.
+    """Return the refused attempts at a phase by runs that ended before the phase passed.
 
-    Any other step since then restarts the count: a person decided or pushed something.
+    Any other step since then restarts the count, since a person decided or pushed something.
     """
     last = cycle.steps[-1] if cycle.steps else None
     if last is None or last.phase is not Phase.NOTE or not last.note.startswith(SPENT_NOTE):

@@ -1,4 +1,4 @@
-"""Decisions about approval and sprints: which stories are built, and whether work continues."""
+"""Decisions about approvals and sprints: which stories are built, and whether work continues."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ APPROVAL_COMMANDS = ("approve", "sprint plan", "sprint start")
 
 
 def approve_stories(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/approve`: start a sprint with the stories and continue with all phases unless one by one is requested."""
+    """Apply `/approve`: start a sprint with the stories, and order a run unless `one_by_one` is set."""
     status: Status | CommandRefusal = found.status
     for command in APPROVAL_COMMANDS:
         status = record_project_command(status, decision, command) if isinstance(status, Status) else status
     if isinstance(status, CommandRefusal):
         return status
-    if decision.by != BOT:  # only a person may drop stories of removed requirements
+    if decision.by != BOT:  # only a person may drop the stories of removed requirements
         before, found = found, replace(found, backlog=drop_approved_removals(found.backlog, decision.stories))
         if found.backlog != before.backlog and not select_sprint_stories(found, decision):
             return DecisionOutcome(finish_if_settled(status, found.backlog, at=decision.at), found.backlog)
@@ -60,7 +60,7 @@ def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> Eff
 
 @with_project_transition
 def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/sprint start`, which also approves the stories of the sprint."""
+    """Apply `/sprint start`, which also approves the sprint's stories."""
     if found.sprint is None:
         return Objection("the sprint has no record")
     approval = create_approval(
@@ -79,7 +79,7 @@ def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: s
 
 
 def wait_for_approval(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply the event that all approved stories are settled while others are open."""
+    """Apply the event that all approved stories are settled while others are still open."""
     status = record_project_event(found.status, decision)
     if isinstance(status, CommandRefusal):
         return status
@@ -119,7 +119,7 @@ def find_sprint_objection(found: BranchRecords, decision: Decision) -> Objection
 
 
 def add_dependencies(found: BranchRecords, chosen: set[str]) -> set[str]:
-    """Add all open stories that the chosen ones depend on, directly or not."""
+    """Add all open stories that the chosen ones depend on, directly or indirectly."""
     needs = {each.id: set(each.depends_on) for each in found.backlog.stories if each.status not in SETTLED}
     whole = set(chosen)
     while more := {name for each in whole for name in needs[each] if name in needs} - whole:
@@ -128,7 +128,7 @@ def add_dependencies(found: BranchRecords, chosen: set[str]) -> set[str]:
 
 
 def select_sprint_stories(found: BranchRecords, decision: Decision) -> tuple[Story, ...]:
-    """Select the named stories, else all that are neither settled, blocked nor waiting to be dropped."""
+    """Return the named stories, or all that are neither settled, blocked nor about to be dropped."""
     if decision.stories:
         return tuple(story for story in found.backlog.stories if story.id in decision.stories)
     unsettled = (story for story in found.backlog.stories if story.status not in (*SETTLED, "blocked"))
@@ -142,7 +142,7 @@ def build_sprint(found: BranchRecords, decision: Decision) -> Sprint:
 
 
 def mark_in_sprint(backlog: Backlog, stories: tuple[str, ...]) -> Backlog:
-    """Set the status of backlog and blocked stories to `sprint`; a story in progress keeps its status."""
+    """Set the status of stories in the backlog or blocked to `sprint`. A story in progress keeps its status."""
     changes: dict[str, StoryStatus] = {
         story.id: "sprint"
         for story in backlog.stories

@@ -33,7 +33,7 @@ from prd2pr.planning.decisions.records import (
 
 
 def start_story(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd start` to a story without a cycle or with a finished one; it is added to the sprint."""
+    """Apply `/tdd start` to a story without a cycle or with a finished one, and add it to the sprint."""
     story = found.find_story(decision.story)
     if story is None:
         return object_to_unknown_stories(found, decision.stories) or Objection("name a story", "/tdd start STORY")
@@ -60,7 +60,7 @@ def start_story(found: BranchRecords, decision: Decision) -> Effect:
 
 
 def restart_cycle(cycle: Cycle) -> Cycle:
-    """Return a new cycle that keeps the recorded steps; new steps are numbered after them."""
+    """Return a new cycle that keeps the recorded steps. New steps are numbered after them."""
     return Cycle(
         story=cycle.story,
         steps=cycle.steps,
@@ -70,7 +70,7 @@ def restart_cycle(cycle: Cycle) -> Cycle:
 
 
 def abort_story(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd abort`: the story is blocked until it is started again or skipped, and the run order ends."""
+    """Apply `/tdd abort`: block the story until it is started again or skipped, and end the run order."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -100,7 +100,7 @@ def abort_cycle(cycle: Cycle) -> Cycle:
 
 
 def list_unproven_tests(cycle: Cycle) -> tuple[str, ...]:
-    """List the story's tests without code: on the branch they would fail for everyone."""
+    """Return the story's tests that have no code yet and would fail for everyone on the branch."""
     return tuple(file.path for file in cycle.test_files if file.status in ("draft", "committed"))
 
 
@@ -125,7 +125,7 @@ def skip_phase(found: BranchRecords, decision: Decision) -> Effect:
 
 
 def retry_cycle(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd retry`: attempts are counted from this commit on."""
+    """Apply `/tdd retry`: count attempts anew from this commit on."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -149,7 +149,7 @@ def resume_blocked_story(backlog: Backlog, cycle: Cycle) -> Backlog:
 
 
 def resume_story(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd resume`; without a story, it ends `/tdd halt_all`."""
+    """Apply `/tdd resume`. Without a story, it ends `/tdd halt_all`."""
     if not decision.stories and found.status.halted:
         status = record_decision(found.status, decision, found.status.state, found.status.state)
         return DecisionOutcome(status.model_copy(update={"halted": False}), found.backlog)
@@ -178,7 +178,7 @@ def halt_all(found: BranchRecords, decision: Decision) -> Effect:
 
 
 def order_run(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd run`: record the order to work on one story or on all."""
+    """Apply `/tdd run`: record the order to work on one story or on all stories."""
     current = find_current_story(found.backlog)
     meant = decision if decision.stories or current is None else decision.model_copy(update={"stories": (current.id,)})
     cycle = find_allowed_cycle(found, meant)
@@ -189,7 +189,7 @@ def order_run(found: BranchRecords, decision: Decision) -> Effect:
 
 
 def find_current_story(backlog: Backlog) -> Story | None:
-    """Return the story that a command without a story is about: the one in progress, else the next possible one."""
+    """Return the story that a command without a story refers to: the one in progress, or else the next possible one."""
     done = {story.id for story in backlog.stories if story.status in SETTLED}
     rank = {"in_progress": 0, "blocked": 1, "sprint": 2}
     free = [story for story in backlog.stories if story.id not in done and done.issuperset(story.depends_on)]
@@ -201,7 +201,7 @@ def find_current_story(backlog: Backlog) -> Story | None:
 
 @with_project_transition
 def suggest_fix(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/suggest_fix`: pass the advice to the next attempt and unblock the story, if one is blocked."""
+    """Apply `/suggest_fix`: pass the advice to the next attempt, and unblock the story if it is blocked."""
     status = status.model_copy(update={"advice": decision.text, "advice_story": decision.story, "blocked_reason": ""})
     cycle = found.cycle(decision.story) if decision.story else None
     if cycle is None:
@@ -217,7 +217,7 @@ STATUS_WORDS = {"sprint": "in the sprint", "backlog": "in the backlog", "in_prog
 
 @with_project_transition
 def skip_task(found: BranchRecords, decision: Decision, status: Status) -> Effect:
-    """Apply `/skip_task` to a blocked story; if it was the last open one, the sprint is ready for review."""
+    """Apply `/skip_task` to a blocked story. If it was the last open one, the sprint is ready for review."""
     story = found.find_story(decision.story)
     if story is None:
         return object_to_unknown_stories(found, decision.stories) or Objection("no story is blocked")
@@ -237,7 +237,7 @@ def skip_task(found: BranchRecords, decision: Decision, status: Status) -> Effec
 
 
 def find_allowed_cycle(found: BranchRecords, decision: Decision) -> Cycle | CommandRefusal | Objection:
-    """Return the story's cycle if the command is allowed for it."""
+    """Return the story's cycle if the command is allowed for it, or why it is not."""
     if not decision.stories:
         return Objection("no story is named, and none is open", "/tdd overview")
     unknown = object_to_unknown_stories(found, decision.stories)
@@ -251,7 +251,7 @@ def find_allowed_cycle(found: BranchRecords, decision: Decision) -> Cycle | Comm
 
 
 def find_or_create_cycle(found: BranchRecords, story: str) -> Cycle | None:
-    """Return the story's cycle; in a started sprint a story without one gets a new cycle."""
+    """Return the story's cycle, or a new one for a story of a started sprint."""
     cycle = found.cycle(story)
     if cycle is None and found.sprint and story in found.sprint.stories and found.status.state in STARTED_SPRINT_STATES:
         return Cycle(story=story)

@@ -1,4 +1,4 @@
-"""Pass 3: acceptance criteria. GIVEN/WHEN/THEN of the PRD is copied; a model writes the others."""
+"""Pass 3: acceptance criteria. The PRD's own GIVEN/WHEN/THEN criteria are copied; a model writes the others."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ Criteria = Mapping[str, tuple[CriterionDraft, ...]]  # by the story's key
 def extract_given_criteria(
     prd: Prd, stories: Sequence[StoryDraft], left_out: Collection[str] = ()
 ) -> dict[str, tuple[CriterionDraft, ...]]:
-    """Copy the PRD's GIVEN/WHEN/THEN criteria to their stories, except for stories with more than the limit and for
-    omitted requirements, which a person has to decide on first."""
+    """Copy the PRD's GIVEN/WHEN/THEN criteria to their stories.
+
+    Stories with too many criteria are left out, and so are omitted requirements, about which a person must decide
+    first.
+    """
     found = {
         story.key: [each for each in list_acceptance_criteria(prd, story, stories) if each.id not in left_out]
         for story in stories
@@ -38,7 +41,7 @@ def extract_given_criteria(
 
 
 def select_stories_without_criteria(prd: Prd, stories: Sequence[StoryDraft], known: Criteria) -> tuple[StoryDraft, ...]:
-    """Select stories that the PRD's own criteria do not cover completely, with the criteria that they have."""
+    """Return the stories that the PRD's criteria do not cover completely, with the criteria that they have."""
     return tuple(
         story.model_copy(update={"criteria": known.get(story.key, ())})
         for story in stories
@@ -47,7 +50,10 @@ def select_stories_without_criteria(prd: Prd, stories: Sequence[StoryDraft], kno
 
 
 def _is_fully_accepted(prd: Prd, story: StoryDraft, given: Sequence[CriterionDraft]) -> bool:
-    """Whether each functional requirement of the story has its own criterion; criteria of parts are not enough."""
+    """Return whether each functional requirement of the story has its own criterion.
+
+    Criteria of its parts do not count.
+    """
     by_id = {requirement.id: requirement for requirement in prd.requirements}
     accepted = {by_id[name].parent for each in given for name in each.requirements}
     served = (name for name in story.requirements if name in by_id and by_id[name].kind == "functional")
@@ -55,7 +61,10 @@ def _is_fully_accepted(prd: Prd, story: StoryDraft, given: Sequence[CriterionDra
 
 
 def list_acceptance_criteria(prd: Prd, story: StoryDraft, stories: Sequence[StoryDraft]) -> tuple[Requirement, ...]:
-    """List the acceptance criteria that the story names; if none, those of requirements that only this story builds."""
+    """Return the acceptance criteria that the story names.
+
+    If it names none, return those of its requirements, unless another story shares a requirement.
+    """
     by_id = {requirement.id: requirement for requirement in prd.requirements}
     named = [by_id[name] for name in story.requirements if name in by_id]
     own = [each for each in named if each.kind == "acceptance"]
@@ -71,7 +80,7 @@ def _is_shared(requirement: Requirement, story: StoryDraft, stories: Sequence[St
 
 
 def build_fallback_criteria(prd: Prd, story: StoryDraft) -> tuple[CriterionDraft, ...]:
-    """Use the text of the requirements as criteria if no model call is left."""
+    """Return the text of the requirements as criteria, for use when no model call is left."""
     served = [each for each in prd.requirements if each.id in story.requirements and each.text.strip()]
     texts = dict.fromkeys(clip(clean_line(each.text), 400) for each in served[:MAX_CRITERIA])
     return tuple(CriterionDraft(text=text) for text in texts) or (CriterionDraft(text=story.title),)
@@ -81,7 +90,7 @@ def build_fallback_criteria(prd: Prd, story: StoryDraft) -> tuple[CriterionDraft
 
 
 def check_criteria(stories: Sequence[StoryDraft], draft: CriteriaDraft, known: Criteria) -> tuple[PlanProblem, ...]:
-    """Check an answer. `known`: the criteria of the PRD, which the answer completes and must not contradict."""
+    """Check an answer. `known` are the PRD's criteria, which the answer completes and must not contradict."""
     problems = [*_check_stories(stories, draft), *_check_counts(draft, known), *_check_contradictions(draft, known)]
     return tuple(sorted(problems, key=lambda problem: problem.code))
 
@@ -146,7 +155,7 @@ def flatten_criteria(criteria: Criteria) -> Iterator[StatedCriterion]:
 
 
 def build_contradiction_questions(prd: Prd, criteria: Criteria, titles: Mapping[str, str]) -> Iterator[OpenQuestion]:
-    """Ask a person which of two contradicting criteria is valid; includes criteria of the PRD that no story has."""
+    """Ask a person which of two contradicting criteria is valid, including criteria of the PRD that no story has."""
     acceptance = [each for each in prd.requirements if each.kind == "acceptance"]
     by_prd = (StatedCriterion(each.id, clean_line(each.text), by_prd=True) for each in acceptance)
     others = (each for each in flatten_criteria(criteria) if not each.by_prd)

@@ -1,6 +1,6 @@
-"""Pass 1: requirements grouped into cycles in working order, from the PRD if it lists them, else from a model.
+"""Pass 1: group requirements into cycles in working order, from the PRD's own list or by a model.
 
-Code completes the groups: each requirement belongs to a cycle or applies to every story.
+Code completes the groups, so that each requirement belongs to a cycle or applies to every story.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prd2pr.planning.passes.drafts import MAX_CYCLES, CyclesDraft, OpenQuestion
 from prd2pr.planning.problems import PlanProblem
 from prd2pr.prd.requirement_ids import get_requirement_key, index_by_key
 
-# Up to this number no grouping is needed: one call of the next pass sees them all.
+# Up to this number no grouping is needed, since one call of the next pass can handle all requirements.
 ONE_CYCLE_REQUIREMENTS = 6
 REST_CYCLE = "cycle-rest"
 MAX_TITLE = 100
@@ -30,7 +30,7 @@ class Grouping:
 
 
 def derive_cycles(prd: Prd) -> Grouping | None:
-    """Return the cycles that the PRD lists, or one cycle for a small PRD; None if a model has to group them."""
+    """Return the PRD's own cycles, one cycle for a small PRD, or None if a model must group the requirements."""
     if prd.cycles:
         return _complete_grouping(prd, prd.cycles)
     if sum(requirement.kind != "acceptance" for requirement in prd.requirements) <= ONE_CYCLE_REQUIREMENTS:
@@ -67,7 +67,7 @@ def _find_problems(prd: Prd, draft: CyclesDraft) -> Iterator[PlanProblem]:
 
 
 def build_cycles(prd: Prd, draft: CyclesDraft) -> Grouping:
-    """Build the cycles of a valid answer; each requirement belongs to the first group that names it."""
+    """Build the cycles of a valid answer. Each requirement belongs to the first group that names it."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     ids = {cycle.key.strip(): f"cycle-{n}" for n, cycle in enumerate(draft.cycles, start=1)}
     placed: set[str] = set()
@@ -83,7 +83,7 @@ def build_cycles(prd: Prd, draft: CyclesDraft) -> Grouping:
 
 
 def map_requirements_to_cycles(prd: Prd, cycles: tuple[PlannedCycle, ...]) -> Mapping[str, tuple[str, ...]]:
-    """Map each requirement to the cycles that name it, else to those that name its parent."""
+    """Map each requirement to the cycles that name it, or else to those that name its parent."""
     listed: dict[str, tuple[str, ...]] = {}
     for cycle in cycles:
         for name in cycle.requirements:
@@ -116,7 +116,10 @@ def _complete_grouping(prd: Prd, cycles: tuple[PlannedCycle, ...]) -> Grouping:
 
 
 def _needs_cycle(prd: Prd, requirement: Requirement) -> bool:
-    """Whether it needs its own cycle: acceptance criteria follow their requirement, pure constraints apply to all."""
+    """Return whether a requirement needs a cycle.
+
+    Acceptance criteria belong to their requirement's cycle, and pure constraints apply to all stories.
+    """
     if requirement.kind == "acceptance":
         return not requirement.parent
     if requirement.kind == "non_functional":
@@ -130,7 +133,7 @@ def _is_covered_by_parts(prd: Prd, requirement: Requirement, found: Mapping[str,
 
 
 def _drop_empty_cycles(cycles: tuple[PlannedCycle, ...]) -> tuple[PlannedCycle, ...]:
-    """Drop cycles without requirements and pass their dependencies on to their dependents."""
+    """Drop cycles without requirements, passing their dependencies on to the cycles that depend on them."""
     by_id = {cycle.id: cycle for cycle in cycles}
 
     def needed(names: tuple[str, ...]) -> Iterator[str]:
@@ -151,7 +154,7 @@ def _sort_cycles(cycles: tuple[PlannedCycle, ...]) -> tuple[PlannedCycle, ...]:
 
 
 def merge_cycles(cycles: tuple[PlannedCycle, ...], most: int = MAX_CYCLES) -> tuple[PlannedCycle, ...]:
-    """Merge neighbours in working order until `most` cycles are left; no circular dependency can arise."""
+    """Merge neighbouring cycles until at most `most` are left. No circular dependency can arise."""
     if len(cycles) <= most:
         return cycles
     cuts = [len(cycles) * n // most for n in range(most + 1)]
@@ -173,5 +176,4 @@ def _merge_group(group: tuple[PlannedCycle, ...], now: Mapping[str, str]) -> Pla
 
 
 def _epic_title(cycle: PlannedCycle) -> str:
-    """Return the title, which becomes that of an epic."""
     return clip(clean_line(cycle.title), MAX_TITLE) or cycle.id

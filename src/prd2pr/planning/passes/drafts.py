@@ -10,15 +10,15 @@ from pydantic import AfterValidator, Field
 from prd2pr.domain.records import Record, StoryKind
 
 MAX_CYCLES = 40
-MAX_TASKS = 20  # of one cycle
-MAX_POINTS = 20  # questions, or assumptions, of one answer
+MAX_TASKS = 20  # stories per cycle
+MAX_POINTS = 20  # questions or assumptions per answer
 MAX_NUMBER = 100_000
 
 SizedValue = TypeVar("SizedValue", bound=Sized)
 
 
 def _limit_length(most: int) -> Callable[[SizedValue], SizedValue]:
-    """Limit the length in a validator, not in the JSON schema: every word of a schema costs tokens in each call."""
+    """Limit the length in a validator rather than in the JSON schema, where it would cost tokens in each call."""
 
     def check(value: SizedValue) -> SizedValue:
         if len(value) > most:

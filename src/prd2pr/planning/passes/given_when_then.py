@@ -1,4 +1,4 @@
-"""Parse GIVEN … WHEN … THEN … to copy criteria of the PRD and to detect contradictions."""
+"""Parse GIVEN … WHEN … THEN … to copy the PRD's criteria and to detect contradictions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prd2pr.planning.passes.open_questions import compute_word_similarity, extra
 _SCENARIO = re.compile(
     r"\W*given\b(?P<given>.+?)(?:\bwhen\b(?P<when>.+?))?\bthen\b(?P<then>.+)", re.IGNORECASE | re.DOTALL
 )
-# From this share of common words on, two outcomes are about the same thing; below it, both may be valid.
+# Outcomes with at least this share of common words describe the same thing; otherwise both may be valid.
 SAME_OUTCOME = 0.3
 _STOP_WORDS = frozenset(
     ("a", "an", "the", "it", "its", "is", "are", "was", "were", "be", "of", "to", "and", "not", "no")
@@ -45,7 +45,7 @@ class StatedCriterion:
 def find_contradicting_criteria(
     criteria: Iterable[StatedCriterion],
 ) -> Iterator[tuple[StatedCriterion, StatedCriterion]]:
-    """Yield pairs with the same GIVEN and WHEN and different values of the same outcome."""
+    """Yield pairs with the same GIVEN and WHEN but different values of the same outcome."""
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[StatedCriterion, Scenario]]] = {}
     for each in criteria:
         read = parse_scenario(each.text)

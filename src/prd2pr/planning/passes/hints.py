@@ -1,4 +1,4 @@
-"""Pass 4: hints for complex stories. They are optional, so invalid ones are dropped."""
+"""Pass 4: hints for complex stories. They are optional, so invalid hints are dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.planning.passes.drafts import HintDraft, HintsDraft
 from prd2pr.planning.passes.module_structure import find_paths_outside_structure, path_to_module
 from prd2pr.planning.plan import PlanDraft, PlanLimits, StoryDraft, check_plan
 
-# Medium and high; simpler stories get by with their design.
+# Medium and high complexity; for simpler stories the design is enough.
 HINTED_COMPLEXITY = 4
 MAX_PATHS = PlanLimits().source_paths
 

@@ -37,7 +37,7 @@ MAX_PATHS = PlanLimits().source_paths
 
 
 def merge_stories(prd: Prd, answers: Sequence[CycleTasks]) -> tuple[StoryDraft, ...]:
-    """Merge the stories of all cycles, in the order of the cycles, still without criteria."""
+    """Return the stories of all cycles, in the order of the cycles and without criteria."""
     cycles = tuple(each.cycle for each in answers)
     by_cycle = {each.cycle.id: _build_stories(prd, cycles, each) for each in answers}
     waiting = [
@@ -52,7 +52,7 @@ def _build_stories(prd: Prd, cycles: tuple[PlannedCycle, ...], answer: CycleTask
     scope = CycleScope(prd, cycles, answer.cycle)
     earlier = list_earlier_cycles(cycles, answer.cycle)
     epic = answer.cycle.id if len(cycles) > 1 else ""
-    # Two calls may both use the key `s1`; the plan has its own keys.
+    # Two calls may both use the key `s1`, so the plan has its own keys.
     keys = {task.key.strip(): f"{answer.cycle.id}/s{n}" for n, task in enumerate(answer.draft.tasks, start=1)}
     made = []
     for task in answer.draft.tasks:
@@ -63,7 +63,7 @@ def _build_stories(prd: Prd, cycles: tuple[PlannedCycle, ...], answer: CycleTask
                     "key": keys[story.key],
                     "epic": epic,
                     "depends_on": tuple(keys[name] for name in story.depends_on if name not in earlier),
-                    # More paths would be refused; a question says that the story is too large.
+                    # More paths would be refused; a question already says that the story is too large.
                     "source_paths": story.source_paths if len(story.source_paths) <= MAX_PATHS else (),
                 }
             )
@@ -74,7 +74,10 @@ def _build_stories(prd: Prd, cycles: tuple[PlannedCycle, ...], answer: CycleTask
 def _last_story_keys(
     cycles: tuple[PlannedCycle, ...], by_cycle: dict[str, tuple[StoryDraft, ...]], cycle: PlannedCycle
 ) -> tuple[str, ...]:
-    """Return the last stories of the cycles that this one depends on, looking through cycles without stories."""
+    """Return the last stories of the cycles that this one depends on.
+
+    A cycle without stories is replaced by the cycles that it depends on.
+    """
     by_id = {each.id: each for each in cycles}
     found: dict[str, None] = {}
     waiting = list(cycle.depends_on)
@@ -89,7 +92,7 @@ def _last_story_keys(
 
 
 def _add_dependencies(story: StoryDraft, ends: tuple[str, ...]) -> StoryDraft:
-    """Add dependencies on earlier cycles to the first stories of a cycle; the others depend on those."""
+    """Make the first stories of a cycle depend on earlier cycles. The other stories depend on these."""
     return story if story.depends_on else story.model_copy(update={"depends_on": ends})
 
 
@@ -98,18 +101,16 @@ def _add_dependencies(story: StoryDraft, ends: tuple[str, ...]) -> StoryDraft:
 
 @dataclass(frozen=True)
 class PassResults:
-    """The results of all passes."""
-
     grouping: Grouping
     answers: tuple[CycleTasks, ...]
-    stories: tuple[StoryDraft, ...]  # with hints
+    stories: tuple[StoryDraft, ...]  # including hints
     criteria: Criteria
-    questions: tuple[OpenQuestion, ...] = ()  # of pass 3
-    assumptions: tuple[str, ...] = ()  # of pass 3, and what did not fit into it
+    questions: tuple[OpenQuestion, ...] = ()  # from pass 3
+    assumptions: tuple[str, ...] = ()  # from pass 3, and about what did not fit into it
 
 
 def merge_passes(prd: Prd, gathered: PassResults) -> PlanDraft:
-    """Merge the results into a draft for check_plan and to_backlog; each uncovered requirement gets a question."""
+    """Merge the results into a draft for `to_backlog`, with a question for each uncovered requirement."""
     stories = tuple(
         story.model_copy(update={"criteria": gathered.criteria.get(story.key, ())}) for story in gathered.stories
     )
@@ -150,7 +151,7 @@ def _collect_questions(prd: Prd, gathered: PassResults, not_covered: Sequence[Re
 
 
 def _is_already_asked(prd: Prd, question: OpenQuestion, others: Sequence[OpenQuestion]) -> bool:
-    """Whether other questions about uncovered requirements already ask the same."""
+    """Return whether other questions about uncovered requirements already ask the same."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     about = {known[get_requirement_key(name)] for name in question.about if get_requirement_key(name) in known}
     mine = [each for each in others if about.intersection(each.about)]
@@ -176,7 +177,7 @@ def _build_uncovered_questions(
 
 
 def collect_omitted_requirements(prd: Prd, answers: Sequence[CycleTasks]) -> dict[str, str]:
-    """Map omitted requirements to the reason why a person has to decide first."""
+    """Map each omitted requirement to the reason why a person must decide first."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     omitted = (
         each for answer in answers for each in answer.draft.left_out if get_requirement_key(each.requirement) in known
@@ -185,7 +186,10 @@ def collect_omitted_requirements(prd: Prd, answers: Sequence[CycleTasks]) -> dic
 
 
 def _build_problem_questions(answer: CycleTasks) -> Iterator[OpenQuestion]:
-    """Ask about problems that further attempts did not fix; uncovered requirements already have a question."""
+    """Ask about problems that further attempts did not fix.
+
+    Uncovered requirements are left out, since they already have a question.
+    """
     titles = {task.key.strip(): task.title for task in answer.draft.tasks}
     for problem in answer.open_problems:
         ending = _QUESTION_ENDINGS.get(problem.code)

@@ -1,4 +1,4 @@
-"""The module structure that a PRD requires, and whether a path belongs to it."""
+"""The module structure that a PRD prescribes, and whether a path belongs to it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Collection, Iterator
 
 from prd2pr.domain.records import Prd
 
-# `src/shop/points.py`, `shop/rules/`, `shop.points`: a place, at the start of an entry or in backticks.
+# A place such as `src/shop/points.py`, `shop/rules/` or `shop.points`, at the start of an entry or in backticks.
 _QUOTED = re.compile(r"`([^`\s]{1,200})`")
 _PLACE = re.compile(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*/?")
 _NO_CODE = (".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".html", ".css", ".j2")
 
 
 def parse_module_structure(prd: Prd) -> frozenset[str]:
-    """Return the dotted names of the modules; empty if the PRD lists none."""
+    """Return the dotted names of the modules, or nothing if the PRD lists none."""
     return frozenset(path_to_module(place) for entry in prd.modules for place in _extract_places(entry))
 
 
 def find_paths_outside_structure(prd: Prd, paths: Collection[str], there: Collection[str]) -> tuple[str, ...]:
-    """Return the paths that neither exist nor belong to the structure that the PRD requires."""
+    """Return the paths that neither exist nor belong to the module structure that the PRD prescribes."""
     structure = parse_module_structure(prd)
     if not structure:
         return ()
@@ -29,7 +29,7 @@ def find_paths_outside_structure(prd: Prd, paths: Collection[str], there: Collec
 
 
 def _is_inside(path: str, structure: frozenset[str]) -> bool:
-    """Whether a path is one of the modules, below one, or the `__init__.py` of a package that contains one."""
+    """Return whether a path is one of the modules, below one, or the `__init__.py` of a package that contains one."""
     name = path_to_module(path)
     if not structure.isdisjoint(_iter_packages(name)):
         return True
@@ -37,13 +37,13 @@ def _is_inside(path: str, structure: frozenset[str]) -> bool:
 
 
 def path_to_module(path: str) -> str:
-    """Convert `src/shop/points.py` to `shop.points`; a dotted name stays unchanged."""
+    """Convert `src/shop/points.py` to `shop.points`. A dotted name is unchanged."""
     plain = path.strip().removeprefix("./").removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
     return plain.rstrip("/").replace("/", ".")
 
 
 def _extract_places(entry: str) -> Iterator[str]:
-    """Yield quoted paths; else the start of the entry, if it looks like a path or a dotted name."""
+    """Yield the quoted paths, or the start of the entry if it looks like a path or a dotted name."""
     quoted = [name for name in _QUOTED.findall(entry) if _PLACE.fullmatch(name)]
     if quoted:
         yield from quoted

@@ -1,4 +1,4 @@
-"""Merge the questions and assumptions of several answers without repetitions."""
+"""Merge the questions and assumptions of several answers without repetition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.domain.wording import clean_line
 from prd2pr.planning.passes.drafts import OpenQuestion
 from prd2pr.prd.requirement_ids import get_requirement_key, index_by_key
 
-# From this share of common words on, two questions about the same requirements are the same.
+# Questions about the same requirements with at least this share of common words count as the same.
 SAME_QUESTION = 0.3
 _WORD = re.compile(r"[^\W_]+")
 
@@ -20,14 +20,17 @@ def extract_words(text: str) -> tuple[str, ...]:
 
 
 def compute_word_similarity(one: Iterable[str], other: Iterable[str]) -> float:
-    """Return the share of common words: 0 none, 1 all."""
+    """Return the share of common words, from 0 for none to 1 for all."""
     first, second = set(one), set(other)
     return len(first & second) / len(first | second) if first or second else 1.0
 
 
 def merge_questions(prd: Prd, questions: Iterable[OpenQuestion]) -> tuple[str, ...]:
-    """Return one line for each question, with the requirement ids. Parallel calls word the same contradiction
-    differently: similar questions about the same two or more requirements are asked once."""
+    """Return one line for each question, with the requirement ids.
+
+    Parallel calls word the same contradiction differently, so similar questions about the same two or more requirements
+    are asked only once.
+    """
     known = index_by_key(requirement.id for requirement in prd.requirements)
     kept: dict[tuple[str, ...], frozenset[str]] = {}
     merged: list[str] = []

@@ -1,4 +1,4 @@
-"""Detect two stories for the same behaviour; the later one only verifies what the earlier one builds."""
+"""Detect two stories for the same behaviour. The later one only verifies what the earlier one builds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from prd2pr.domain.records import UNTESTED_KINDS, Prd
 from prd2pr.planning.passes.open_questions import compute_word_similarity, extract_words
 from prd2pr.planning.plan import StoryDraft
 
-# From this share of common words on, two titles name the same behaviour.
+# Titles with at least this share of common words name the same behaviour.
 SAME_TITLE = 0.75
 
 
 def mark_verify_only(prd: Prd, stories: Sequence[StoryDraft]) -> tuple[StoryDraft, ...]:
     """Mark later duplicates as verify-only, in working order, so that no circular dependency arises.
 
-    If the earlier story did not build it, the tests fail as usual and the story is built.
+    If the earlier story did not build the behaviour, the tests fail as usual and the later story builds it.
     """
     order = sort_by_dependencies(
         {each.key: each.depends_on for each in stories}, {s.key: (n,) for n, s in enumerate(stories)}
     )
     by_key = {story.key: story for story in stories}
-    # Requirements that apply to every story may be named by any of them.
+    # Any story may name the requirements that apply to all stories.
     general = frozenset(each.id for each in prd.requirements if each.kind == "non_functional")
     builders: list[StoryDraft] = []
     for key in order:
@@ -36,9 +36,10 @@ def mark_verify_only(prd: Prd, stories: Sequence[StoryDraft]) -> tuple[StoryDraf
 
 
 def is_overlapping(general: frozenset[str], one: StoryDraft, other: StoryDraft) -> bool:
-    """Whether two stories share a specific requirement and the title, or, in different cycles, the same files.
+    """Return whether two stories overlap: a common specific requirement, and similar titles or the same files.
 
-    Within one answer, two stories for one requirement in one file are intended as two behaviours.
+    The same files count only in different cycles: within one answer, two stories for one requirement in one file are
+    meant as two behaviours.
     """
     common = set(one.requirements) & set(other.requirements) - general
     if not common or UNTESTED_KINDS.intersection((one.kind, other.kind)):

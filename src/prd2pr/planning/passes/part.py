@@ -9,16 +9,16 @@ from itertools import groupby
 from prd2pr.domain.records import PlannedCycle, Requirement
 from prd2pr.planning.plan import StoryDraft
 
-# Enough stories to see that they fit together, few enough for a careful answer.
+# Enough stories to see how they fit together, but few enough for a careful answer.
 MAX_STORIES_PER_CALL = 8
 
 
 @dataclass(frozen=True)
 class PlanPart:
-    name: str  # unique and stable within a plan: `tasks-cycle-2`
-    cycles: tuple[PlannedCycle, ...] = ()  # all of the plan, in working order
-    cycle: PlannedCycle | None = None  # the one to split into stories
-    to_cover: tuple[Requirement, ...] = ()  # requirements that the stories of this cycle have to fulfil
+    name: str  # unique and stable within a plan, such as `tasks-cycle-2`
+    cycles: tuple[PlannedCycle, ...] = ()  # all cycles of the plan, in working order
+    cycle: PlannedCycle | None = None  # the cycle to split into stories
+    to_cover: tuple[Requirement, ...] = ()  # requirements that the stories of this cycle must fulfil
     stories: tuple[StoryDraft, ...] = ()  # the stories of this call
     plan: tuple[StoryDraft, ...] = ()  # all stories planned so far
     asked: tuple[str, ...] = ()  # questions of earlier calls
@@ -31,7 +31,7 @@ class PlanPart:
 
     @property
     def ids(self) -> str:
-        """List the requirement ids: FR-1 (AC-1, AC-2), FR-1.1, AC-7."""
+        """The requirement ids as text, such as "FR-1 (AC-1, AC-2), FR-1.1, AC-7"."""
         names = {requirement.id for requirement in self.to_cover}
         accepting = [each for each in self.to_cover if each.kind == "acceptance" and each.parent in names]
         listed = []
@@ -43,12 +43,12 @@ class PlanPart:
 
 
 def make_story_cycle_id(story: StoryDraft) -> str:
-    """Return `cycle-1` for the key `cycle-1/s2`."""
+    """Return the cycle's id from the story's key, such as `cycle-1` for `cycle-1/s2`."""
     return story.key.partition("/")[0]
 
 
 def build_parts(name: str, stories: Sequence[StoryDraft], most: int = MAX_STORIES_PER_CALL) -> tuple[PlanPart, ...]:
-    """Group the stories of neighbouring cycles into one call while they are few; a cycle is never split."""
+    """Group the stories of neighbouring cycles into one call while they are few. A cycle is never split."""
     bundled: list[list[StoryDraft]] = []
     for _, group in groupby(stories, make_story_cycle_id):
         own = list(group)

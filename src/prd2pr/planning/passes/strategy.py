@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from prd2pr.domain.costs.profiles import Profile
 from prd2pr.domain.records import Prd
 
-# Up to this number one answer can hold a correct plan; with more, models forgot requirements and stories grew.
+# Up to this number one answer suffices; with more, models forget requirements and make stories too large.
 ONE_CALL_REQUIREMENTS = 12
 
-# A cycle takes three passes; two more calls allow for splitting again or for an unusable answer.
+# A cycle takes three passes; two more calls are for splitting again or for an unusable answer.
 CALLS_PER_CYCLE = 5
-# To find the cycles: one call, and three retries after a refused or unreadable answer.
+# One call to find the cycles, and three retries after a refused or unreadable answer.
 CALLS_FOR_CYCLES = 4
 
 
@@ -26,7 +26,7 @@ class PlanningStrategy:
 
 
 def choose_strategy(profile: Profile, prd: Prd) -> PlanningStrategy:
-    """Choose by profile and number of requirements, without acceptance criteria."""
+    """Choose by profile and number of requirements, not counting acceptance criteria."""
     number = sum(requirement.kind != "acceptance" for requirement in prd.requirements)
     counted = f"{number} {'requirement' if number == 1 else 'requirements'}"
     if profile == "quick":

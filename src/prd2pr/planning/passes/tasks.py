@@ -28,19 +28,19 @@ MAX_TESTS = 20
 LINE_LIMIT = 100
 MAX_COMPLEXITY = 6
 
-# Not meaningful for a plan without criteria; coverage is checked for the cycle's own requirements.
+# These rules need the complete plan with criteria. Coverage of the cycle is checked separately.
 _CHECKED_LATER = ("PLN101", "PLN106", "PLN108", "PLN109")
-# Problems that can become a question to a person after some attempts.
+# Problems that become a question to a person if further attempts do not fix them.
 SOFT_CODES = ("PLN110", "PLN201", "PLN202", "PLN203", "PLN204")
 
 
 @dataclass(frozen=True)
 class CycleTasks:
-    """A cycle with its accepted answer; the answer is empty if no call was left."""
+    """A cycle with its accepted answer, which is empty if no call was left."""
 
     cycle: PlannedCycle
     draft: TasksDraft
-    open_problems: tuple[PlanProblem, ...] = ()  # soft problems that were not fixed
+    open_problems: tuple[PlanProblem, ...] = ()  # soft problems that no attempt fixed
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CycleScope:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """Return the ids that its stories may claim, including those that apply to all stories."""
+        """The ids that the cycle's stories may name, including those that apply to all stories."""
         found = map_requirements_to_cycles(self.prd, self.cycles)
         return frozenset(name for name, cycles in found.items() if not cycles or self.cycle.id in cycles)
 
@@ -69,7 +69,7 @@ class CycleScope:
 
 
 def check_tasks(scope: CycleScope, draft: TasksDraft) -> tuple[PlanProblem, ...]:
-    """Check the answer about one cycle; problems use the answer's own keys."""
+    """Check the answer about one cycle. The problems use the answer's own keys."""
     stories = tuple(build_story_draft(scope, task) for task in draft.tasks)
     plan = PlanDraft(
         stories=tuple(each.model_copy(update={"depends_on": _dependencies_in_cycle(scope, each)}) for each in stories)
@@ -88,7 +88,10 @@ def is_soft_tasks_problem(problem: PlanProblem) -> bool:
 
 
 def build_story_draft(scope: CycleScope, task: TaskDraft) -> StoryDraft:
-    """Convert a task to a story draft; claims on requirements of other cycles are dropped if it has its own."""
+    """Convert a task to a story draft.
+
+    Requirements of other cycles are dropped if the task also names some of its own cycle.
+    """
     named = tuple(dict.fromkeys(scope.known.get(get_requirement_key(name), name) for name in task.requirements))
     own = tuple(name for name in named if name in scope.own)
     unknown = tuple(name for name in named if get_requirement_key(name) not in scope.known)
@@ -107,12 +110,12 @@ def build_story_draft(scope: CycleScope, task: TaskDraft) -> StoryDraft:
 
 
 def _dependencies_in_cycle(scope: CycleScope, story: StoryDraft) -> tuple[str, ...]:
-    """Return the dependencies without earlier cycles, which are done before anyway."""
+    """Return the dependencies within the cycle. Earlier cycles are done before it in any case."""
     return tuple(name for name in story.depends_on if name not in list_earlier_cycles(scope.cycles, scope.cycle))
 
 
 def list_earlier_cycles(cycles: tuple[PlannedCycle, ...], cycle: PlannedCycle) -> frozenset[str]:
-    """Return all cycles that this one depends on, directly or not."""
+    """Return all cycles that this one depends on, directly or indirectly."""
     needs = {each.id: each.depends_on for each in cycles}
     found: set[str] = set()
     waiting = list(cycle.depends_on)

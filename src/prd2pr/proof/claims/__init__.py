@@ -1,5 +1,6 @@
 """Check what a step commit claims against its parent, without running tests.
 
-`claim` is the commit with both states, `commits` the entry (`check_records`), `decisions` checks notes that carry a
-decision, `records` role answers and memory, `documents` renders the living docs that the commit must contain.
+`claim` is the commit with both states, and `commits` is the entry point (`check_records`). `decisions` checks notes
+that record a decision, `records` checks role answers and memory records, and `documents` renders the living docs that
+the commit must contain.
 """

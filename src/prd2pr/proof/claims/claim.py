@@ -1,4 +1,4 @@
-"""What a step commit claims: its trailer, its records and its parent."""
+"""The claim of a step commit: its trailer, its records and its parent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_claim_error(code: str, message: str, path: str = "") -> Finding:
 
 @dataclass(frozen=True)
 class StepClaim:
-    """A commit that claims to be a step, with its parent's state and its own."""
+    """A commit that claims to be a step, with its own state and that of its parent."""
 
     commit: CommitInfo
     step: StepRef
@@ -34,7 +34,7 @@ class StepClaim:
     state: BranchState
     base_tree: str
     head_tree: str
-    keeping: RetentionPolicy = DEFAULT_RETENTION  # from the configuration in force
+    keeping: RetentionPolicy = DEFAULT_RETENTION  # from the configuration that applies
 
     @property
     def story(self) -> Story | None:
@@ -59,13 +59,13 @@ class StepClaim:
 
     @property
     def covers(self) -> bool:
-        """Whether the gate judges everything since the last step, including people's commits in between."""
+        """Whether the gate judges everything since the last step, including commits by people in between."""
         base_tree = self.proof.evidence.base_tree if self.proof else ""
         return self.step.phase in GATED and base_tree == self.last_step.tree
 
     @property
     def judged_from(self) -> str:
-        """The tree that the step is judged against: the previous commit's or the last step's, nothing older."""
+        """The tree that the step is judged against: that of the last step or of the previous commit."""
         return self.last_step.tree if self.covers else self.base_tree
 
     @property

@@ -1,4 +1,4 @@
-"""Check the records of a step commit against its parent. No test is run here."""
+"""Check the records of a step commit against its parent, without running tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.planning.prd_changes import find_plan_change
 
-# What a note may change in a cycle's record. Only a gate advances a cycle past a gate.
+# The fields of a cycle's record that a note may change. A note cannot advance a cycle past a gate.
 NOTED_FIELDS = ("steps", "refused", "refused_writes", "blocked", "paused")
 EXAMPLE_MODES = ("100644", "")  # a regular file, or deleted
 PRD_KINDS = (PathKind.DOCS, PathKind.OTHER)
@@ -45,7 +45,7 @@ PRD_ROOT, PRD_DATA = "prds/", (".yml", ".yaml", ".json")
 
 
 def check_records(claim: StepClaim) -> Iterator[Finding]:
-    """Check evidence file, digests, trees, the order of steps, and the changes to the state."""
+    """Check the evidence file, digests, trees, the order of steps, and the changes to the state."""
     data = claim.state.read_bytes(claim.evidence_path)
     if data is None:
         yield make_claim_error("VER101", "the evidence file that the commit names is missing", claim.evidence_path)
@@ -86,7 +86,7 @@ def check_evidence_record(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_subject(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the subject names the step: people read subjects, not trailers."""
+    """Check that the subject names the step, because people read subjects and not trailers."""
     scope = claim.step.prd if claim.step.phase is Phase.PLAN else claim.step.story
     if not claim.commit.subject.startswith(f"{claim.step.phase.value}({scope})"):
         yield make_claim_error(
@@ -98,7 +98,10 @@ def check_subject(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_plan_record(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the plan matches the PRD in the same commit and the plan rules; a replan keeps started stories."""
+    """Check that the plan matches the PRD in the same commit and follows the plan rules.
+
+    A replan keeps started stories.
+    """
     prd = claim.state.prd
     if (claim.step.story, claim.step.n) != (PLAN_STORY, claim.parent.plan_steps + 1):
         yield make_claim_error("VER104", f"plan {claim.step.n} does not follow the plans and decisions before it")
@@ -121,12 +124,12 @@ def check_plan_record(claim: StepClaim) -> Iterator[Finding]:
 
 
 def is_prd_path(path: str) -> bool:
-    """Whether a plan may commit this PRD file: a document, or a data file under `prds/`. Never code."""
+    """Return whether a plan may commit this PRD file: a document, or a data file under `prds/`, but never code."""
     return classify_path(path) in PRD_KINDS or (path.startswith(PRD_ROOT) and path.endswith(PRD_DATA))
 
 
 def check_replan(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
-    """Check that a replan changes only what follows from the changed PRD; started stories stay."""
+    """Check that a replan changes only what follows from the changed PRD, and keeps started stories."""
     parent, state, paths = claim.parent, claim.state, claim.state.paths
     if parent.prd is None or (parent.prd.id, parent.prd.blob) == (prd.id, prd.blob):
         yield make_claim_error("VER104", "this PRD already has a plan")
@@ -146,7 +149,7 @@ def check_replan(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
 
 
 def is_first_status(status: Status) -> bool:
-    """Whether the status is that of a new plan: ready for approval, or approved by the caller."""
+    """Return whether the status is that of a new plan: ready for approval, or already approved by the caller."""
     if not status.transitions:
         return False
     by, at = status.transitions[0].by, status.transitions[0].at
@@ -172,7 +175,7 @@ def check_prd_record(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
 
 
 def check_step_order(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the story's steps follow without a gap and each phase is allowed now."""
+    """Check that the story's steps are numbered without gaps and that each phase is allowed."""
     step, before = claim.step, claim.cycle_before
     if claim.story is None:
         yield make_claim_error("VER104", f"the plan before this commit has no story {step.story}")
@@ -205,7 +208,7 @@ def list_next_phases(claim: StepClaim) -> set[object]:
     if before.state is CycleState.REFACTOR and expected in (Phase.REFACTOR, Phase.INTEGRATED):
         return {Phase.REFACTOR, Phase.INTEGRATED}
     if expected is Phase.RED and claim.proof and claim.proof.evidence.pre_implemented:
-        return {Phase.GREEN}  # openly without RED: the gate requires new tests that pass and no other change
+        return {Phase.GREEN}  # built before, without RED: the gate requires new tests that pass, and nothing else
     return {expected}
 
 
@@ -236,12 +239,12 @@ def check_note(claim: StepClaim, after: Cycle) -> Iterator[Finding]:
         noted["test_files"] = after.test_files
     if claim.cycle_before.model_copy(update=noted) != after:
         yield make_claim_error(
-            "VER104", "a note leads past no gate and changes no design", claim.state.paths.cycle(after.story)
+            "VER104", "a note may not pass a gate or change the design", claim.state.paths.cycle(after.story)
         )
 
 
 def check_undo(claim: StepClaim, after: Cycle) -> Iterator[Finding]:
-    """Check that an undo restores record and code from before the last step that advanced the story."""
+    """Check that an undo restores the record and the code from before the last step that advanced the story."""
     found = plan_undo(claim.parent.store, claim.parent.commit, after.story)
     if not isinstance(found, UndoPlan):
         yield make_claim_error("VER104", f"there was nothing to undo: {found.reason}")
@@ -256,14 +259,14 @@ def check_undo(claim: StepClaim, after: Cycle) -> Iterator[Finding]:
 
 
 def check_draft_record(claim: StepClaim, after: Cycle) -> Iterator[Finding]:
-    """Check that a draft, unjudged work of the current phase, changes nothing else in the record."""
+    """Check that a draft, which is unjudged work of the current phase, changes nothing else in the record."""
     before, git = claim.cycle_before, claim.state.store.git
     phase = DRAFT_PHASES.get(after.state)
     entries = find_story_entries(git, claim.head_tree, after.story)
     blobs = tuple((entry.path, entry.blob) for entry in entries)
     kept = {"steps": after.steps, "refused": after.refused, "refused_writes": after.refused_writes, "blocked": ""}
     expected = apply_draft(before, phase, blobs, after.design).model_copy(update=kept) if phase else None
-    # Only tests may be drafted before their phase: they leave DESIGN, which has no gate.
+    # Only tests may be drafted before their phase, because DESIGN has no gate.
     in_order = after.state is before.state or (before.state, phase) == (CycleState.DESIGN, Phase.RED)
     if after != expected or not in_order:
         yield make_claim_error("VER104", "a draft may not pass a gate", claim.state.paths.cycle(after.story))
@@ -281,7 +284,7 @@ def check_dependencies(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_state_changes(claim: StepClaim) -> Iterator[Finding]:
-    """Check that a step writes only its own records of the state."""
+    """Check that a step changes only the records of the state that belong to it."""
     yield from check_state_files(claim)
     yield from check_screenshots(claim)
     if claim.step.phase is not Phase.PLAN:
@@ -306,7 +309,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
         if not path.startswith(f"{STATE}/") or path in own:
             continue
         if examples and path.startswith(examples) and change.new_mode in EXAMPLE_MODES:
-            continue  # their content is checked when the step is judged again
+            continue  # checked when the step is judged again
         if change.status == "D" and is_expired_file(claim, path):
             continue
         if is_role_or_memory_file(claim, path):
@@ -319,7 +322,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_screenshots(claim: StepClaim) -> Iterator[Finding]:
-    """Check the screenshots: only with INTEGRATED, at their paths, with the digests in the evidence."""
+    """Check that screenshots come only with INTEGRATED, at the right paths and with the digests in the evidence."""
     named = claim.proof.evidence.pages if claim.proof else ()
     if named and claim.step.phase is not Phase.INTEGRATED:
         yield make_claim_error("VER106", "only a finished story may have screenshots", claim.evidence_path)
@@ -332,7 +335,7 @@ def check_screenshots(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_status(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the status of stories and project follows from the steps: no evidence, no Done."""
+    """Check that the status of stories and project follows from the steps. Without evidence, a story is not done."""
     step, paths = claim.step, claim.state.paths
     before = {story.id: story.status for story in claim.parent.backlog.stories}
     changed = {s.id: s.status for s in claim.state.backlog.stories if before.get(s.id) != s.status}

@@ -1,7 +1,7 @@
-"""Check that a decision's note changed exactly what follows from it, and other steps only their part of the status.
+"""Check that the note of a decision changes only what follows from it, and that other steps keep to their fields.
 
-A decision is computed again from the earlier records, by the function that carried it out. So a note that says "paused"
-but sets a story to done, or approves a plan but adds code, is refused.
+A decision is computed again from the earlier records, with the function that the workflow uses. A note that says
+"paused" but sets a story to done, or that approves a plan but adds code, is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from prd2pr.state.store import BranchState
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.decisions import count_steps, format_note_text, make_decision_change, read_decision_input
 
-HEAD_BOUND_COMMANDS = ("approve", "sprint start")  # valid only for the head of the branch at that time
-# What a note without a decision (blocked, retried, drafts, undone) may change in the status.
+HEAD_BOUND_COMMANDS = ("approve", "sprint start")  # valid only for the branch head at that time
+# The status fields that a note without a decision (blocked, retried, drafts, undone) may change.
 NOTED_STATUS = frozenset({"state", "blocked_reason"})
 
 
@@ -58,14 +58,14 @@ def check_decision_step(claim: StepClaim, decision: Decision, left: DecisionOutc
     n = count_steps(claim.parent, left) + 1
     if (claim.step.story, claim.step.n) != (left.about or PLAN_STORY, n):
         yield make_claim_error(
-            "VER104", f"this decision is step {left.about or PLAN_STORY}/{n}, and claims to be another"
+            "VER104", f"this decision is step {left.about or PLAN_STORY}/{n} but claims to be another"
         )
     if claim.proof.evidence.note != format_note_text(decision, left):
         yield make_claim_error("VER104", "the note does not match the decision", claim.evidence_path)
 
 
 def check_decision_code(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
-    """Check the code: giving up a story removes its unproven tests, and nothing else may change."""
+    """Check that only the unproven tests of a given-up story are removed and no other code changes."""
     for change in claim.state.store.git.diff(claim.base_tree, claim.head_tree):
         if change.path not in left.removed or change.status != "D":
             yield make_claim_error("VER108", "a decision may not change code", change.path)
@@ -91,11 +91,10 @@ def check_decision_effect(claim: StepClaim, left: DecisionOutcome) -> Iterator[F
 
 
 def check_memory_not_overwritten(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
-    """Check that no memory record is overwritten."""
     for record in left.lessons:
         path = build_memory_path(record.kind, record.id)
         if claim.parent.read_bytes(path) is not None:
-            yield make_claim_error("VER106", "what was lessons before is written over", path)
+            yield make_claim_error("VER106", "a memory record may not be overwritten", path)
 
 
 def check_breakers(claim: StepClaim) -> Iterator[Finding]:
@@ -107,7 +106,7 @@ def check_breakers(claim: StepClaim) -> Iterator[Finding]:
 
 
 def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[str]:
-    """Yield the records whose content differs from the decision's effect, whatever their formatting."""
+    """Yield the records whose content differs from the decision's effect. Formatting is ignored."""
     paths, prd = state.paths, state.prd
     settled = {"cursors": left.status.cursors, "orders": left.status.orders}
     if state.status.model_copy(update=settled) != left.status:
@@ -131,7 +130,7 @@ def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[
 
 
 def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
-    """Check that the cycle is as the decision leaves it plus this step; earlier refusals may be added."""
+    """Check that the cycle is the result of the decision plus this step. Earlier refusals may be added."""
     path = claim.state.paths.cycle(expected.story)
     after = claim.state.cycle(expected.story)
     if after is None or not after.steps or after.steps[:-1] != expected.steps:
@@ -175,7 +174,7 @@ def check_cursors(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_status_fields(claim: StepClaim) -> Iterator[Finding]:
-    """Check that a step without a decision leaves commands, approvals, advice and the like unchanged."""
+    """Check that a step without a decision leaves commands, approvals, advice and similar fields unchanged."""
     before, after = claim.parent.status, claim.state.status
     yield from check_cursors(claim)
     expected, free = before, frozenset({"cursors", "transitions", "schema_version"})
@@ -185,7 +184,7 @@ def check_status_fields(claim: StepClaim) -> Iterator[Finding]:
     elif claim.step.phase is Phase.NOTE:
         free |= NOTED_STATUS
     elif claim.step.phase is Phase.PLAN:
-        free |= {"state", "issue", "sprint"}  # checked with the plan
+        free |= {"state", "issue", "sprint"}  # these are checked with the plan
     else:
         expected = phase_transitions.clear_advice(before, claim.step.story)
     changed = [name for name in Status.model_fields if getattr(expected, name) != getattr(after, name)]
@@ -195,12 +194,12 @@ def check_status_fields(claim: StepClaim) -> Iterator[Finding]:
     quiet = after.state is before.state and claim.step.phase is not Phase.PLAN
     if not extends_transitions(before, after, most=0 if quiet else 4):
         yield make_claim_error(
-            "VER106", "the transitions are not those before with this step's", claim.state.paths.status
+            "VER106", "the transitions are not the earlier ones plus this step's", claim.state.paths.status
         )
 
 
 def extends_transitions(before: Status, after: Status, most: int) -> bool:
-    """Whether the transitions are the earlier ones plus at most `most` new ones; only the last 20 are kept."""
+    """Return whether the transitions are the earlier ones plus at most `most` new ones. Only the last 20 are kept."""
     for count in range(most + 1):
         new = after.transitions[len(after.transitions) - count :]
         if after.transitions == (*before.transitions, *new)[-KEPT_TRANSITIONS:]:

@@ -22,7 +22,7 @@ from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs
 def render_claimed_docs(gather_context: GatherContext, claim: StepClaim, cache: FactsCache) -> ExpectedDocs:
     """Render the docs from the state before the step and the step's own records, as the workflow does.
 
-    The cache must be the caller's own: a cache in the repository cannot be trusted.
+    The caller must own the cache, because a cache in the repository cannot be trusted.
     """
     changed = list_doc_changes(gather_context, claim.judged_from, claim.head_tree)
     if not changed:
@@ -46,7 +46,7 @@ def render_claimed_docs(gather_context: GatherContext, claim: StepClaim, cache: 
 
 
 def render_docs_between(gather_context: GatherContext, base: str, head: str) -> ExpectedDocs:
-    """Render the docs for a person's commits, as `prd2pr docs --write` does at `head`."""
+    """Render the docs for commits by a person, as `prd2pr docs --write` does at `head`."""
     changed = list_doc_changes(gather_context, base, head)
     if not changed:
         return NO_DOCS
@@ -74,20 +74,20 @@ def overlay_earlier_docs(gather_context: GatherContext, base: str, head: str) ->
 
 
 def read_step_memories(claim: StepClaim) -> Iterator[Memory]:
-    """Yield the memory records that the step adds, which its own documents include."""
+    """Yield the memory records that the step adds, because its own documents include them."""
     git = claim.state.store.git
     for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
         if change.path.startswith(f"{MEMORY}/") and change.new_blob:
             try:
                 yield read_memory_record(change.path, claim.state.read_bytes(change.path) or b"")
             except StateProblem:
-                continue  # check_records reports it
+                continue  # check_records reports the problem
 
 
 def map_doc_blobs(
     gather_context: GatherContext, rendered: RenderedDocs, changed: Mapping[str, RawChange]
 ) -> dict[str, str]:
-    """Return path -> blob of the rendered docs; unchanged content reuses the committed blob."""
+    """Map the path of each rendered doc to its blob. Unchanged content keeps the committed blob."""
     git, made = gather_context.git, rendered.files
     there = {
         path: change.new_blob for path, change in changed.items() if change.new_blob and change.new_mode != "160000"

@@ -1,4 +1,4 @@
-"""Check the role answers and memory records that a step adds: only new ones, and only about its own story."""
+"""Check that a step adds only new role answers and memory records, and only about its own story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prd2pr.state.git import RawChange
 from prd2pr.state.layout import MEMORY
 
 PLAIN = "100644"
-# Which memory records a phase may add. A note may only if it blocks its story.
+# The memory records that each phase may add. A note may add them only if it blocks its story.
 MEMORY_KINDS_BY_PHASE: dict[Phase, tuple[type[memory_records.Memory], ...]] = {
     Phase.PLAN: (memory_records.LibraryNote, memory_records.SpikeRecord),
     Phase.INTEGRATED: (
@@ -40,7 +40,7 @@ def is_role_or_memory_file(claim: StepClaim, path: str) -> bool:
 
 
 def is_expired_file(claim: StepClaim, path: str) -> bool:
-    """Whether a plan may delete this file: a log or library note that had expired at its time."""
+    """Return whether a plan may delete this file: a log or library note that had expired by then."""
     transitions = claim.state.status.transitions
     if claim.step.phase is not Phase.PLAN or not transitions:
         return False
@@ -49,7 +49,7 @@ def is_expired_file(claim: StepClaim, path: str) -> bool:
 
 
 def check_kept_file(claim: StepClaim, change: RawChange) -> Iterator[Finding]:
-    """Check one changed file for which `is_role_or_memory_file` is true."""
+    """Check a changed file for which `is_role_or_memory_file` is true."""
     judge = find_memory_problem if change.path.startswith(f"{MEMORY}/") else find_role_problem
     try:
         problem = judge(claim, change)
@@ -60,7 +60,10 @@ def check_kept_file(claim: StepClaim, change: RawChange) -> Iterator[Finding]:
 
 
 def find_role_problem(claim: StepClaim, change: RawChange) -> str:
-    """Say what is wrong with a role's answer; empty if nothing. A later answer may replace an earlier one."""
+    """Describe what is wrong with a role's answer, or return an empty string.
+
+    A later answer may replace an earlier one.
+    """
     data = claim.state.read_bytes(change.path)
     if change.new_mode != PLAIN or data is None:
         return "a role's answer may not be deleted"
@@ -75,7 +78,10 @@ def find_role_problem(claim: StepClaim, change: RawChange) -> str:
 
 
 def find_memory_problem(claim: StepClaim, change: RawChange) -> str:
-    """Say what is wrong with a memory record; empty if nothing. It is written once, by its own step."""
+    """Describe what is wrong with a memory record, or return an empty string.
+
+    A record is written once, by its own step.
+    """
     if change.status != "A" or change.new_mode != PLAIN:
         return "a memory record may not be changed"
     record = read_memory_record(change.path, claim.state.read_bytes(change.path) or b"")

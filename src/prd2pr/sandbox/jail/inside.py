@@ -1,4 +1,4 @@
-"""The last steps before the test program starts: privileges are dropped and the protections verified."""
+"""The last steps before the test program starts: drop privileges and verify the protections."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from collections.abc import Iterator
 from prd2pr.sandbox.jail import seccomp, syscalls
 from prd2pr.sandbox.jail.plan import ResourceLimits, SandboxPlan
 
-_INTERFACE_UP, _SET_FLAGS = b"\x41\x00", 0x8914  # up and running; SIOCSIFFLAGS
+_INTERFACE_UP, _SET_FLAGS = b"\x41\x00", 0x8914  # IFF_UP and IFF_RUNNING, SIOCSIFFLAGS
 _GET_SECCOMP = 21
 _NAMESPACES = ("user", "net", "pid")
 
 
 def list_namespaces() -> dict[str, str]:
-    """The namespaces of this process."""
+    """Return the namespaces of this process."""
     return {name: os.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES}
 
 
 def enable_loopback() -> None:
-    """A new network namespace has only a loopback interface, which is down at first."""
+    """Bring up the loopback interface, which is the only one in a new network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, b"lo".ljust(16, b"\0") + _INTERFACE_UP + bytes(22))
 
 
 def drop_privileges(plan: SandboxPlan) -> None:
-    """Apply limits, change the user, drop capabilities and install the system call filter."""
+    """Apply the limits, change the user, drop capabilities and install the system call filter."""
     os.umask(0o022)
     os.chdir(plan["directory"])
     apply_limits(plan["limits"])
     if plan["privilege"] == "root":
         for capability in range(64):
             if syscalls.LIBC.prctl(syscalls.CAPBSET_DROP, capability, 0, 0, 0) < 0:
-                break  # the kernel has no more capabilities
+                break  # the kernel knows no more capabilities
         os.setgroups([])
         os.setresgid(plan["user"], plan["user"], plan["user"])
         os.setresuid(plan["user"], plan["user"], plan["user"])
@@ -61,7 +61,7 @@ def _list_rlimits(limits: ResourceLimits) -> Iterator[tuple[int, int]]:
 
 
 def observe_protections(plan: SandboxPlan, before: dict[str, str]) -> Iterator[str]:
-    """The protections that are really in effect, in the terms of `domain.results.isolation`."""
+    """Yield the protections that are in effect, as named in `domain.results.isolation`."""
     now = list_namespaces()
     if now["net"] != before["net"]:
         yield "no network"

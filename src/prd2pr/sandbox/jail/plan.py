@@ -1,4 +1,4 @@
-"""The specification of one sandbox, sent marshalled and therefore a plain dictionary."""
+"""The plan of one sandbox. It is a plain dictionary because it is sent marshalled."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ EVENTS_DESCRIPTOR = 3  # the test process writes its events to this descriptor
 
 
 class ResourceLimits(TypedDict):
-    """Limits of the test processes."""
+    """Resource limits of the test processes."""
 
-    memory: int  # bytes, of one process and of all together
+    memory: int  # bytes, for each process and for all together
     processes: int
-    files: int  # open at once, in one process
+    files: int  # files open at the same time in one process
     file_size: int  # bytes
-    cpu_seconds: int  # of one process
+    cpu_seconds: int  # limit for one process
     scratch: int  # bytes in /tmp and in /dev/shm
 
 
 class SandboxPlan(TypedDict):
-    """Everything needed to make one sandbox and start a program in it."""
+    """Everything needed to create a sandbox and start a program in it."""
 
     privilege: Privilege
     argv: list[str]  # the program, which must be readable, and its arguments
     environment: dict[str, str]
     directory: str
     root: str  # a directory of the run on which the new root is mounted
-    visible: list[str]  # readable, besides the system's own directories
+    visible: list[str]  # paths that are readable in addition to the system directories
     writable: list[str]
-    user: int  # id inside; outside as well if the privilege is root
+    user: int  # id inside the sandbox, and outside too if the privilege is root
     owner: tuple[int, int]  # user and group of prd2pr
     passwd: str
     limits: ResourceLimits
-    dry_run: bool  # everything but the program itself
+    dry_run: bool  # do everything except start the program

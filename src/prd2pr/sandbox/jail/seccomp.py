@@ -1,4 +1,4 @@
-"""The seccomp filter: denies system calls that no test needs and that an escape would need, for all children."""
+"""The seccomp filter. It denies system calls that an escape would need and no test needs, for all children."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from prd2pr.sandbox.jail import syscalls
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
-# Name -> number on x86_64 and on aarch64; None where the architecture has no such call.
+# Name -> numbers on x86_64 and aarch64, or None if the architecture has no such call.
 _DENIED_CALLS: dict[str, tuple[int, int | None]] = {
-    # other processes
+    # access to other processes
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "pidfd_getfd": (438, 438),
-    # other views of the machine
+    # mounts, namespaces and file handles
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264), "fanotify_init": (300, 262),
-    # keys
+    # kernel keys
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    # the kernel itself
+    # configuration and tracing of the kernel
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "syslog": (103, 116),
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "kexec_load": (246, 104),
     "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
     "acct": (163, 89), "quotactl": (179, 60), "iopl": (172, None), "ioperm": (173, None),
-    # the clock and the name of the machine
+    # clock and host name
     "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266),
     "sethostname": (170, 161), "setdomainname": (171, 162), "vhangup": (153, 58),
 }  # fmt: skip
@@ -34,19 +34,19 @@ _HIDDEN_CALLS = {"clone3": 435, "io_uring_setup": 425, "io_uring_enter": 426, "i
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE, _IOCTL, _SOCKET = (56, 220), (16, 29), (41, 198)
 _NAMESPACE_FLAGS = 0x7E020000 | syscalls.NEWCGROUP
-_TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing on another terminal
-_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6, netlink: the families that are namespaced
+_TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX can type on another terminal
+_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6 and netlink, the families that namespaces separate
 _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the data that the kernel passes to the filter
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the kernel's data for the filter
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
 def build_filter(machine: str) -> list[Instruction]:
-    """The filter as BPF instructions. Empty for an unknown architecture."""
+    """Return the filter as BPF instructions. It is empty for an unknown architecture."""
     if machine not in _ARCHITECTURES:
         return []
     column, architecture = _ARCHITECTURES[machine]
@@ -80,7 +80,7 @@ def _make_return(answer: int) -> Instruction:
 
 
 def _make_argument_load(index: int) -> Instruction:
-    """Load the lower half of an argument; the upper one is never used here."""
+    """Load the lower half of an argument. The upper half is not needed here."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * index
 
 

@@ -1,8 +1,8 @@
-"""The sandbox server. It receives requests through a socket and forks for each: much faster than a new interpreter.
+"""The sandbox server. It receives requests through a socket and forks for each, instead of starting an interpreter.
 
-Each run then has three processes: the *supervisor* outside, which is connected to prd2pr by a control socket and ends
-everything when that is closed; *init* inside, the first process of the new namespace, with which all others die; and
-the program.
+Each run then has three processes. The *supervisor* is outside the sandbox. It is connected to prd2pr through a control
+socket and ends everything when that socket closes. *init* is the first process in the new namespace, and all others die
+with it. The third process is the program.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import NoReturn
 from prd2pr.sandbox.jail import inside, syscalls, view
 from prd2pr.sandbox.jail.plan import EVENTS_DESCRIPTOR, SandboxPlan
 
-MAX_REQUEST = 1 << 18  # bytes of a request
-_MEMORY_CHECK_MS = 250  # between two checks of the memory
+MAX_REQUEST = 1 << 18  # maximum number of bytes
+_MEMORY_CHECK_MS = 250  # time between two checks of the memory use
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NEW_NAMESPACES = syscalls.NEWNS | syscalls.NEWIPC | syscalls.NEWUTS | syscalls.NEWNET | syscalls.NEWCGROUP
 
@@ -34,7 +34,7 @@ def main() -> None:
         if not data:
             return
         if os.fork() == 0:
-            os.dup2(1, requests.detach())  # not closed: the next descriptor would take its number
+            os.dup2(1, requests.detach())  # closing it would free its number for the next descriptor
             _serve_request(marshal.loads(data), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -46,7 +46,7 @@ def _serve_request(plan: SandboxPlan, descriptors: list[int]) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         _supervise(plan, ends, control)
-    except Exception as error:  # any error: only the client can report it
+    except Exception as error:  # only the client can report an error
         _send(control, "failed", str(error) or type(error).__name__)
     finally:
         os._exit(0)
@@ -68,7 +68,7 @@ def _supervise(plan: SandboxPlan, ends: list[int], control: socket.socket) -> No
     if plan["privilege"] != "root":
         _enter_user_namespace(plan)
     syscalls.unshare(syscalls.NEWPID, "a separate process namespace")
-    _write("/proc/self/oom_score_adj", "1000")  # if memory runs out, the kernel kills the tests first
+    _write("/proc/self/oom_score_adj", "1000")  # makes the kernel kill the tests first if memory runs out
     syscalls.prctl(syscalls.DUMPABLE, 0, "dumpable 0")
     report, report_end = os.pipe()
     init = os.fork()
@@ -107,7 +107,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _wait_for_exit(init: int, control: socket.socket) -> bool:
-    """False if the control socket was closed first."""
+    """Wait for init to exit. Return False if the control socket was closed first."""
     waiting = select.poll()
     ended = os.pidfd_open(init)
     waiting.register(ended, select.POLLIN)
@@ -144,7 +144,7 @@ def _run_init(
             os.close(descriptor)
         status, why = _wait_for_program(program, plan["limits"]["memory"])
         os.write(report, marshal.dumps((status, why)))
-    except Exception as error:  # any error: only the client can report it
+    except Exception as error:  # only the client can report an error
         _send(control, "failed", str(error) or type(error).__name__)
     finally:
         os._exit(0)
@@ -152,7 +152,7 @@ def _run_init(
 
 
 def _wait_for_program(program: int, memory: int) -> tuple[int, str]:
-    """Its wait status, and why it was killed, if it was. Orphans are reaped meanwhile."""
+    """Return the program's wait status and, if it was killed, the reason. Orphans are reaped in the meantime."""
     waiting = select.poll()
     waiting.register(os.pidfd_open(program), select.POLLIN)
     while not waiting.poll(_MEMORY_CHECK_MS):
@@ -163,13 +163,16 @@ def _wait_for_program(program: int, memory: int) -> tuple[int, str]:
 
 
 def _reap_orphans(program: int) -> None:
-    """Reap all ended processes except the program, whose end the poll must see."""
+    """Reap all exited processes except the program, whose exit the poll must see."""
     while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid != program:
         os.waitpid(found.si_pid, 0)
 
 
 def _exceeds_memory(memory: int) -> bool:
-    """Whether all processes together use more. The exact count is slow and made only when the estimate exceeds it."""
+    """Return whether all processes together use more than `memory`.
+
+    A slow exact count is made only if an estimate exceeds it.
+    """
     return (
         _sum_over_processes(_read_resident_memory) > memory and _sum_over_processes(_read_proportional_memory) > memory
     )
@@ -182,7 +185,7 @@ def _sum_over_processes(measure: Callable[[str], int]) -> int:
             try:
                 total += measure(f"/proc/{name}")
             except OSError:
-                continue  # ended meanwhile
+                continue  # the process exited in the meantime
     return total
 
 
@@ -205,7 +208,7 @@ def _start_program(
 ) -> NoReturn:
     try:
         os.setsid()
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and the program would inherit that
             signal.signal(ignored, signal.SIG_DFL)
         parameters, output, events = ends
         inside.drop_privileges(plan)
@@ -215,7 +218,7 @@ def _start_program(
             os._exit(0)
         _place_descriptors(parameters, output, events, control=control.fileno())
         os.execve(plan["argv"][0], plan["argv"], plan["environment"])
-    except Exception as error:  # any error: only the client can report it
+    except Exception as error:  # only the client can report an error
         _send(control, "failed", str(error) or type(error).__name__)
     finally:
         os._exit(127)
@@ -223,7 +226,7 @@ def _start_program(
 
 
 def _place_descriptors(parameters: int, output: int, events: int, control: int) -> None:
-    """Pass on four descriptors and no other; the control socket closes when the program starts."""
+    """Pass on four descriptors and close all others. The control socket closes when the program starts."""
     high = [os.dup(descriptor) for descriptor in (parameters, output, output, events)]
     if min(high) <= EVENTS_DESCRIPTOR or control <= EVENTS_DESCRIPTOR:
         raise syscalls.KernelRefusal("a descriptor number is already in use")

@@ -9,13 +9,13 @@ NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x0800000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 BIND, REC, PRIVATE = 0x1000, 0x4000, 0x40000
-READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # the same values for mount and mount_setattr
+READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # same values for mount and mount_setattr
 DETACH = 2
 
 PDEATHSIG, DUMPABLE, KEEPCAPS, SECCOMP, CAPBSET_DROP, SUBREAPER, NO_NEW_PRIVS = 1, 4, 8, 22, 24, 36, 38
 
 _AT_RECURSIVE, _AT_FDCWD = 0x8000, -100
-_MOUNT_SETATTR = 442  # on every architecture
+_MOUNT_SETATTR = 442  # same number on every architecture
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -26,7 +26,7 @@ LIBC.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ul
 
 
 class KernelRefusal(Exception):
-    """A system call failed: which one, and why."""
+    """A failed system call, with its name and the reason."""
 
 
 def check_result(result: int, what: str) -> int:
@@ -81,11 +81,11 @@ class _CapHeader(ctypes.Structure):
 
 
 _CAP_VERSION = 0x20080522
-_CapSets = ctypes.c_uint32 * 6  # effective, permitted, inheritable, for the lower and the upper half
+_CapSets = ctypes.c_uint32 * 6  # lower and upper half of: effective, permitted, inheritable
 
 
 def raise_capabilities() -> None:
-    """Make all permitted capabilities effective: after a change of user they are kept but inactive."""
+    """Make all permitted capabilities effective. A change of user keeps them but makes them inactive."""
     header, sets = _CapHeader(_CAP_VERSION, 0), _CapSets()
     check_result(LIBC.capget(ctypes.byref(header), ctypes.byref(sets)), "capget")
     sets[0], sets[3] = sets[1], sets[4]

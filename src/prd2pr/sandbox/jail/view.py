@@ -1,4 +1,4 @@
-"""Builds the file system that the tests see: a new root that contains only what is mounted into it."""
+"""Build the file system that the tests see: a new root that contains only the paths mounted into it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.sandbox.jail.plan import SandboxPlan
 
 SYSTEM_DIRECTORIES = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store", "gnu/store")
 DEVICES = ("null", "zero", "full", "random", "urandom")
-_EMPTY_DIRECTORIES = ("/run", "/home", "/var/lib", "/sys")  # programs expect them to exist
+_EMPTY_DIRECTORIES = ("/run", "/home", "/var/lib", "/sys")  # programs expect these directories to exist
 _HOST_MOUNT = "/.host"
 _RESTRICTED = syscalls.NOSUID | syscalls.NODEV
 
@@ -61,7 +61,7 @@ def _mount_system_directory(name: str) -> None:
 
 
 def _mount_passwd(passwd: str) -> None:
-    """Give the tests' user a name and hide the machine's users."""
+    """Give the tests' user a name, and hide the users of the machine."""
     if os.path.isfile("/etc/passwd"):
         _make_file("/.passwd", passwd)
         syscalls.mount("/.passwd", "/etc/passwd", "", syscalls.BIND)

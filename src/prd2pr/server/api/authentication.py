@@ -1,4 +1,4 @@
-"""Authentication and rate limits of the API. Every route names the scope it needs."""
+"""Authentication and rate limits of the API; every route declares the scope it requires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEARER_SCHEME = HTTPBearer(
     bearerFormat="prd2pr_…",
     description="A token from `prd2pr serve token create`. Repositories it does not cover are answered with 404.",
 )
-MAX_TRACKED_TOKENS = 10_000  # beyond this the least recently used token is forgotten
+MAX_TRACKED_TOKENS = 10_000  # beyond this, the least recently used token's bucket is dropped
 
 
 def get_utc_now() -> datetime:
@@ -32,7 +32,7 @@ def get_utc_now() -> datetime:
 
 @dataclass
 class RateLimiter:
-    """A token bucket for each API token, in this process only."""
+    """A token bucket per API token, kept in this process only."""
 
     per_minute: int
     clock: Callable[[], float] = time.monotonic
@@ -40,7 +40,7 @@ class RateLimiter:
     _lock: Lock = field(default_factory=Lock)
 
     def reserve(self, holder: str) -> float:
-        """Count one call; return 0 if it is allowed, else the seconds until the next one is."""
+        """Count one call; return 0 if it is allowed, otherwise the seconds until the next call is."""
         rate = self.per_minute / 60
         with self._lock:
             at = self.clock()
@@ -92,9 +92,9 @@ GUEST = Bearer("guest", "everybody", Scope.READ, (ALL_REPOSITORIES,))
 
 
 def find_session_bearer(request: Request) -> Bearer | None:
-    """Return the bearer of a dashboard session, which may read here; a cookie authorises no change.
+    """Return the bearer of a read-only dashboard session; a cookie never authorizes a change.
 
-    `app.state.guest` is set if everybody may read, as in the demo.
+    Without a session this is `app.state.guest`, which is set if anyone may read, as in the demo.
     """
     if request.method != "GET":
         return None
@@ -105,7 +105,7 @@ def find_session_bearer(request: Request) -> Bearer | None:
 
 
 def require_scope(scope: Scope, *, everywhere: bool = False) -> Callable[[Bearer], Bearer]:
-    """Return a dependency that requires the scope; with `everywhere` also a token for all repositories."""
+    """Return a dependency that requires this scope, and with `everywhere` also a token for all repositories."""
 
     def allowed(bearer: Annotated[Bearer, Depends(authenticate)]) -> Bearer:
         if not bearer.scope.includes(scope):
@@ -119,7 +119,6 @@ def require_scope(scope: Scope, *, everywhere: bool = False) -> Callable[[Bearer
 
 ForReading = Annotated[Bearer, Depends(require_scope(Scope.READ))]
 ForReadingAll = Annotated[Bearer, Depends(require_scope(Scope.READ, everywhere=True))]
-ForOperating = Annotated[
-    Bearer, Depends(authenticate)
-]  # the scope is checked once it is clear that the token may see the subject
+# Routes check the `operate` scope themselves, after checking that the token may see the subject.
+ForOperating = Annotated[Bearer, Depends(authenticate)]
 ForAdmin = Annotated[Bearer, Depends(require_scope(Scope.ADMIN, everywhere=True))]

@@ -1,4 +1,4 @@
-"""Record a requested change with its requester and queue it in the same transaction, exactly once."""
+"""Record a requested change with its requester and queue it exactly once, in the same transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 @dataclass(frozen=True)
 class ChangeRequest:
-    """A requested change before it has an id. Requests with the same subject and `state` are one and the same."""
+    """A requested change that has no id yet. Requests with the same subject and `state` count as the same request."""
 
     make_order: Callable[[str, str], ServerCommand]  # from id and time
     repo: str
@@ -41,7 +41,10 @@ class ChangeRequest:
 
 
 def make_retry_request(bearer: Bearer, card: StoryCard, why: str) -> ChangeRequest:
-    """Refuse completed stories; whether another story can be retried is decided on the branch, as for a comment."""
+    """Make the request, or refuse it for a completed story.
+
+    Whether an unfinished story can be retried is decided on the branch, as it is for a comment.
+    """
     if card.column is Column.COMPLETE:
         raise RequestDenied(
             409,
@@ -72,7 +75,10 @@ def make_reset_request(bearer: Bearer, circuit: CircuitView, why: str) -> Change
 
 
 def require_operate_scope(bearer: Bearer) -> None:
-    """Require the scope `operate`; called once the token is known to see the subject, which would be 404 otherwise."""
+    """Require the `operate` scope.
+
+    Call this only after checking that the token may see the subject; otherwise the response must be 404.
+    """
     if not bearer.scope.includes(Scope.OPERATE):
         raise RequestDenied(403, f"The scope `operate` is required; this token has `{bearer.scope}`.")
 
@@ -113,7 +119,7 @@ def submit_change(
 
 
 def make_order(request: ChangeRequest, now: datetime) -> ServerCommand:
-    """Make the order; refuse names on the branch that no command can express."""
+    """Make the order; refuse it if the branch uses names that no command can express."""
     try:
         return request.make_order(secrets.token_hex(8), format_utc(now))
     except ValidationError as error:
@@ -124,7 +130,7 @@ def make_order(request: ChangeRequest, now: datetime) -> ServerCommand:
         ) from None
 
 
-# A refused or failed request may be repeated; one in progress or done counts as the same request.
+# A refused or failed request may be repeated. One that is in progress or done counts as the same request.
 RELEASE_KEY = text(
     """UPDATE asked SET idempotency_key = idempotency_key || ':' || id
        WHERE idempotency_key = :key AND outcome IN ('refused', 'failed')"""
@@ -137,13 +143,13 @@ INSERT_REQUEST = text(
 
 
 def insert_request(connection: Connection, row: Mapping[str, str], order: ServerCommand) -> bool:
-    """Record the request; return False if the same was recorded before."""
+    """Record the request; return False if it was already recorded."""
     more = {"id": order.id, "command": order.shown, "why": order.why, "at": order.at}
     return connection.execute(INSERT_REQUEST, {**row, **more, "ordered": order.model_dump_json()}).rowcount == 1
 
 
 def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: ServerCommand, key: str | None) -> str:
-    """Return a unique key: the token's own key, or without one a digest of the request and the subject's state."""
+    """Return the client's key made unique per token, or a digest of the request and the subject's state."""
     if key is None:
         natural = json.dumps([order.verb, request.subject, request.state])
         return f"natural:{hashlib.sha256(natural.encode()).hexdigest()}"
@@ -159,7 +165,7 @@ def make_order_response(order: OrderRecord, *, repeated: bool = False) -> Asked:
 
 
 async def read_why(request: Request) -> str:
-    """Read the optional reason from the body, up to the size limit."""
+    """Read the optional reason from the request body, up to the size limit."""
     data = b""
     async for piece in request.stream():
         data += piece

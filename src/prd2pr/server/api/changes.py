@@ -1,4 +1,4 @@
-"""Routes that request a change. They only submit it: `/orders` shows the outcome."""
+"""Routes that request a change. They only submit the request; `/orders` shows the outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        description="A request with the same key is answered, but not carried out twice.",
+        description="A request with the same key is answered but not executed again.",
     ),
 ]
 CircuitId = Annotated[
@@ -54,7 +54,7 @@ def retry_task(
     why: Reason,
     idempotency_key: IdempotencyKey = None,
 ) -> api.Asked:
-    """Like `/tdd retry STORY` in a comment: the phase is retried with fresh attempts."""
+    """Retry the story's phase with fresh attempts, like `/tdd retry STORY` in a comment."""
     repo, story = split_task_key(key)
     names = list_visible_repos(request, bearer, repo)
     board = get_reader(request).project(names[0]) if names else None
@@ -76,7 +76,7 @@ def reset_circuit(
     why: Reason,
     idempotency_key: IdempotencyKey = None,
 ) -> api.Asked:
-    """Like `/tdd reset CIRCUIT` in a comment: reset the tripped circuit breaker and resume work."""
+    """Reset the tripped circuit breaker and resume work, like `/tdd reset CIRCUIT` in a comment."""
     names = list_visible_repos(request, bearer, circuit_id.partition(":")[0])
     found = get_reader(request).circuits(names)
     circuit = next((each for each in found if each.id.lower() == circuit_id.lower()), None)
@@ -107,7 +107,7 @@ MAX_SHOWN = 5
 
 @dataclass(frozen=True)
 class FormOrders:
-    """Takes the dashboard's orders; each method returns why an order was refused, or an empty string."""
+    """Submits orders from the dashboard. Each method returns the reason for a refusal, or an empty string."""
 
     app: FastAPI
 

@@ -1,7 +1,7 @@
 """The event feed for listeners: recent events from memory, older ones from the database.
 
-One thread polls the database and wakes all listeners. A listener reads the events after its last id, so it neither
-misses nor repeats one, and a slow listener costs only its connection.
+One thread polls the database and wakes all listeners. Each listener reads the events after its last id, so it neither
+misses nor repeats any, and a slow listener delays nobody else.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from prd2pr.server.database import Database
 POLL_SECONDS = 0.2  # seconds
 MAX_IN_MEMORY = 2000
 BATCH_SIZE = 500
-MAX_STORED = 20_000  # in the database, for listeners that reconnect
-PRUNE_EVERY = 1000  # events
+MAX_STORED = 20_000  # events kept in the database for listeners that reconnect
+PRUNE_EVERY = 1000  # events kept in memory
 LOG = logging.getLogger("prd2pr.server.events")
 
 
@@ -39,25 +39,25 @@ class LoggedEvent:
 
 @dataclass(frozen=True)
 class EventRange:
-    """The ids still stored; both are 0 if there never was an event."""
+    """The range of stored event ids; both are 0 if there has never been an event."""
 
     oldest: int
     newest: int
 
 
 class EventFeed:
-    """Entered while the server runs. Methods that read are thread-safe."""
+    """The event feed. Enter it while the server runs; its reading methods are thread-safe."""
 
     def __init__(
         self, database: Database, *, every: float = POLL_SECONDS, is_ending: Callable[[], bool] = lambda: False
     ) -> None:
-        """`is_ending`: whether the server is stopping and waits for listeners to leave."""
+        """Create the feed; `is_ending` returns whether the server is shutting down and waits for listeners to leave."""
         self._database = database
         self._is_ending = is_ending
         self._every = every
         self._recent: deque[LoggedEvent] = deque(maxlen=MAX_IN_MEMORY)
         self._newest = 0
-        self._memory_start = 0  # all later events are in memory, up to its size
+        self._memory_start = 0  # memory has every event after this id
         self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -78,7 +78,7 @@ class EventFeed:
         return self._stopping.is_set() or self._is_ending()
 
     def add_listener(self) -> asyncio.Event:
-        """Return an event that is set whenever there is news; the listener clears it before reading."""
+        """Return an `asyncio.Event` that is set when new events arrive; the listener clears it before reading."""
         woken = asyncio.Event()
         with self._lock:
             self._listeners.add((asyncio.get_running_loop(), woken))
@@ -93,7 +93,7 @@ class EventFeed:
         return len(self._listeners)
 
     def read_recent(self, after: int) -> list[LoggedEvent] | None:
-        """Return events after this id, oldest first; None if memory does not reach back that far."""
+        """Return the events after this id, oldest first, or None if memory does not reach back that far."""
         with self._lock:
             first = self._recent[0].id - 1 if len(self._recent) == MAX_IN_MEMORY else self._memory_start
             if after < first:
@@ -125,7 +125,7 @@ class EventFeed:
                 if self._newest - pruned >= PRUNE_EVERY:
                     self._prune()
                     pruned = self._newest
-            except SQLAlchemyError:  # the database is down: its events are read once it is back
+            except SQLAlchemyError:  # the database is down; the events are read when it is back
                 LOG.warning("events cannot be read now", exc_info=True)
                 self._stopping.wait(1)
 

@@ -1,6 +1,7 @@
-"""`/metrics` for Prometheus. Labels hold no value chosen by others, such as repositories or request paths.
+"""`/metrics` for Prometheus.
 
-So the number of series is fixed. Figures for each repository are in the API.
+Labels never contain values chosen by others, such as repositories or request paths, so the number of series is fixed.
+Figures per repository are in the API.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WORKER_STATES = ("working", "idle", "gone", "not known")
 
 
 class MetricsRegistry:
-    """Metrics in a separate registry, so that two servers in one process count separately."""
+    """Metrics in their own registry, so that two servers in one process count separately."""
 
     def __init__(self, reader: ViewReader, feed: EventFeed) -> None:
         self.registry = CollectorRegistry()
@@ -52,7 +53,7 @@ class MetricsRegistry:
 
 
 class StateCollector(Collector):
-    """Collects the current state when metrics are scraped."""
+    """Collects the current state whenever Prometheus scrapes the metrics."""
 
     def __init__(self, reader: ViewReader, feed: EventFeed) -> None:
         self._reader, self._feed = reader, feed
@@ -94,7 +95,7 @@ def make_state_gauge(name: str, help_text: str, states: tuple[str, ...], found: 
 
 
 class MetricsMiddleware:
-    """Counts requests by the route's pattern, never by the requested path."""
+    """Counts requests by route pattern, never by the requested path."""
 
     def __init__(self, app: ASGIApp, registry: MetricsRegistry) -> None:
         self.app, self.registry = app, registry
@@ -126,6 +127,6 @@ class MetricsMiddleware:
 
 
 def get_route_pattern(scope: Scope) -> str:
-    """Return the pattern, such as `/tasks/{key}`; `other` if no route matched."""
+    """Return the route's pattern, such as `/tasks/{key}`, or `other` if no route matched."""
     path = getattr(scope.get("route"), "path_format", None) or getattr(scope.get("route"), "path", None)
     return path if isinstance(path, str) else OTHER

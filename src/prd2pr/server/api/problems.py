@@ -1,4 +1,4 @@
-"""Error answers as application/problem+json, each with a remedy."""
+"""Error responses as `application/problem+json`, each with a remedy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REMEDIES: dict[int, str] = {
 
 
 class RequestDenied(Exception):
-    """A request that is refused with this status."""
+    """A request that is refused with the given status."""
 
     def __init__(self, status: int, detail: str, *, remedy: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -107,7 +107,7 @@ async def handle_invalid_request(_: Request, error: Exception) -> Response:
 
 
 async def handle_database_error(request: Request, error: Exception) -> Response:
-    """Answer 503: the database is down or its disk is full, and the client may retry."""
+    """Answer 503: the database is down or its disk is full, so the client may retry."""
     cause = getattr(error, "orig", None) or error
     LOG.error("the database failed: %s", cause, extra={"path": request.url.path[:200]})
     problem = Problem(
@@ -120,7 +120,7 @@ async def handle_database_error(request: Request, error: Exception) -> Response:
 
 
 async def handle_bug(request: Request, error: Exception) -> Response:
-    """Log an unexpected error; the client gets no details."""
+    """Log an unexpected error without revealing details to the client."""
     LOG.error("a request failed", exc_info=error, extra={"path": request.url.path[:200], "method": request.method})
     return make_problem_response(
         Problem(

@@ -1,4 +1,4 @@
-"""Routes that only read. What a token may not see is answered as if it did not exist."""
+"""Read-only routes. Anything a token may not see is answered as if it did not exist."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The id fro
 
 
 T = TypeVar("T")
-SortKey = tuple[str, ...]  # the position of an item in the order
+SortKey = tuple[str, ...]  # the sort position of an item
 
 
 LOG = logging.getLogger("prd2pr.server.health")
 
 
 def run_health_checks(app: FastAPI) -> tuple[Check, ...]:
-    """Run the health checks. Other parts add theirs to `app.state.checks` by name."""
+    """Run the health checks, including those that other parts have added to `app.state.checks` by name."""
     more: dict[str, Callable[[], bool]] = getattr(app.state, "checks", {})
     return (
         Check(name="database", ok=is_database_up(app)),
@@ -109,7 +109,7 @@ def get_reader(request: Request) -> ViewReader:
 
 
 def list_visible_repos(request: Request, bearer: Bearer, repo: str = "") -> list[str]:
-    """Return the repositories that this request may see, optionally only `repo`."""
+    """Return the repositories that this request may see, limited to `repo` if given."""
     names = [project.repo for project in get_reader(request).projects()]
     return [name for name in names if bearer.sees(name) and (not repo or name.lower() == repo.lower())]
 
@@ -151,7 +151,7 @@ def get_health(request: Request) -> api.Health:
 
 
 async def get_liveness() -> api.Health:
-    """Answer without any check: answering proves that the server runs."""
+    """Answer without running any check: a response is proof that the server runs."""
     return api.Health(status="ok")
 
 
@@ -220,7 +220,7 @@ def get_workers(request: Request, bearer: ForReading) -> api.Listed[WorkerView]:
 
 
 def limit_worker(worker: WorkerView, seen: set[str], *, all_seen: bool) -> WorkerView:
-    """Hide repositories that the token may not see, and `working_on` with its repository."""
+    """Hide repositories that the token may not see, and clear `working_on` if its repository is hidden."""
     repos = tuple(repo for repo in worker.repos if repo in seen)
     is_visible = all_seen or any(worker.working_on.startswith(f"{repo}:") for repo in repos)
     return worker.model_copy(update={"repos": repos, "working_on": worker.working_on if is_visible else ""})
@@ -250,7 +250,7 @@ def run_sort_key(run: RunView) -> tuple[str, ...]:
 
 
 def get_projects(request: Request, bearer: ForReading) -> api.Projects:
-    """Return this server's projects and those of its sources."""
+    """Return the projects of this server and of its federated servers."""
     own = [project for project in get_reader(request).projects() if bearer.sees(project.repo)]
     federation = getattr(request.app.state, "federation", None)
     others = [project for project in (federation.projects() if federation else ()) if bearer.sees(project.repo)]
@@ -293,7 +293,7 @@ async def stream_events(
 
 
 def make_token_check(request: Request) -> Any:
-    """Return a check, made with each heartbeat, whether the token is still valid."""
+    """Return a function, called with each heartbeat, that checks whether the token is still valid."""
     authenticator = get_authenticator(request)
     scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":

@@ -1,6 +1,6 @@
-"""All routes of the API in one table, each with its handler and possible answers.
+"""A table of all API routes, each with its handler and possible responses.
 
-They are served under `/api/v1`, which is stable, and without the prefix for people and Prometheus. The dashboard's
+They are served under `/api/v1`, which is stable, and also without the prefix for people and Prometheus. The dashboard's
 pages are under `/dashboard`, so the paths do not collide.
 """
 
@@ -29,7 +29,7 @@ CHANGE_ERRORS = (401, 403, 404, 409, 413, 422, 429, 503)
 
 
 class TaskKeyConvertor(Convertor[str]):
-    """Matches owner/repo:story and nothing else."""
+    """Matches `owner/repo:story` and nothing else."""
 
     regex = "[^/]+/[^/:]+:[^/]+"
 
@@ -42,12 +42,12 @@ class TaskKeyConvertor(Convertor[str]):
 
 @dataclass(frozen=True)
 class ApiRoute:
-    operation: str  # the prefix of its operation id in the API's description
+    operation: str  # prefix of the operation id in the OpenAPI description
     method: str
     path: str
     handler: Callable[..., Any]
     summary: str
-    answer: Any  # a model; None: not JSON
+    answer: Any  # the response model, or None if the response is not JSON
     refusals: tuple[int, ...] = ()
     media_type: str = "application/json"
     status: int = 200
@@ -163,7 +163,7 @@ ROUTES: tuple[ApiRoute, ...] = (
 
 
 def add_api(app: FastAPI, parts: ServerContext) -> EventFeed:
-    """Add the API. It reads from `app.state.reader`; `app.state.orders`, if set, takes orders."""
+    """Add the API, which reads from `app.state.reader` and submits orders to `app.state.orders` if that is set."""
     settings = parts.settings
     register_url_convertor("taskkey", TaskKeyConvertor())
     app.state.authenticator = Authenticator(parts.database, RateLimiter(settings.api_rate_per_minute))
@@ -181,7 +181,7 @@ def add_api(app: FastAPI, parts: ServerContext) -> EventFeed:
 
 
 def is_server_stopping(app: FastAPI) -> bool:
-    """Return whether the server is stopping: `app.state.stopping` is set by its runner."""
+    """Return whether the server is shutting down, as set by its runner in `app.state.stopping`."""
     stopping = getattr(app.state, "stopping", None)
     return stopping is not None and bool(stopping.is_set())
 
@@ -230,7 +230,7 @@ BODY = {
 
 
 def document_problem_schema(app: FastAPI) -> None:
-    """Describe our Problem schema instead of FastAPI's default 422 schema, which is never sent."""
+    """Document our Problem schema instead of FastAPI's default 422 schema, which is never sent."""
     made = app.openapi
 
     def describe() -> dict[str, Any]:

@@ -17,8 +17,8 @@ from prd2pr.server.api.events import EventFeed, EventRange, LoggedEvent
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.token_scopes import Bearer
 
-HEARTBEAT_SECONDS = 15.0  # proxies close silent connections
-SEND_SECONDS = 10.0  # for sending one piece
+HEARTBEAT_SECONDS = 15.0  # frequent enough that proxies do not close an idle connection
+SEND_SECONDS = 10.0  # time limit for sending one chunk
 RETRY_MS = 1000
 MISSED = "missed"
 LOG = logging.getLogger("prd2pr.server.events")
@@ -26,7 +26,7 @@ LOG = logging.getLogger("prd2pr.server.events")
 
 @dataclass
 class ConnectionLimit:
-    """Limits concurrent listeners, in total and per token. Used on the event loop only."""
+    """Limits concurrent listeners, in total and per token. Not thread-safe: use it on the event loop only."""
 
     limit: int
     limit_per_token: int
@@ -49,7 +49,10 @@ class ConnectionLimit:
 
 
 def find_stream_start(last_event_id: str, stored: EventRange) -> tuple[int, bool]:
-    """Return the id to start after, and whether events were missed: they are deleted, or the id is unknown."""
+    """Return the id to start after, and whether the listener has missed events.
+
+    Events are missed if they have been deleted or if the listener's last id is unknown.
+    """
     if not last_event_id:
         return stored.newest, False
     number = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() else -1
@@ -59,20 +62,20 @@ def find_stream_start(last_event_id: str, stored: EventRange) -> tuple[int, bool
 
 
 def format_event(event: LoggedEvent) -> str:
-    """Format one event; JSON has no raw line breaks, so it fits one data line."""
+    """Format one event. JSON has no raw line breaks, so the data fits on one line."""
     data = json.dumps({"at": event.at, "repo": event.repo, "data": event.data})
     return f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n"
 
 
 def format_position(number: int) -> str:
-    """Format the listener's position without an event, so that a reconnect resumes there."""
+    """Format the listener's position without an event, so that it resumes there when it reconnects."""
     return f"id: {number}\n\n"
 
 
 @dataclass(frozen=True)
 class Listener:
     bearer: Bearer
-    repo: str  # empty: all repositories that the token covers
+    repo: str  # empty for all repositories that the token covers
     is_token_valid: Callable[[], bool]
 
     def receives(self, event: LoggedEvent) -> bool:
@@ -96,7 +99,7 @@ class EventStream(Response):
     ) -> None:
         self.status_code = 200
         self.background = None
-        # No `body`: it would set Content-Length.
+        # No `body`, because that would set Content-Length.
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"})
         self._feed, self._listener, self._connection_limit = announcements, listener, seats
         self._last_event_id, self._heartbeat, self._send_seconds = last_event_id, heartbeat, slowest
@@ -110,7 +113,7 @@ class EventStream(Response):
             if sender.done():
                 sender.result()
         except TimeoutError:
-            # A slow listener reconnects and reads the stored events.
+            # A disconnected slow listener reconnects and reads the stored events.
             LOG.info("a slow listener was disconnected", extra={"token": self._listener.bearer.id})
         finally:
             for task in (sender, disconnect):
@@ -146,7 +149,7 @@ class EventStream(Response):
 
     async def _send_text(self, send: Send, text: str, *, more: bool = True) -> None:
         piece = {"type": "http.response.body", "body": text.encode(), "more_body": more}
-        # Not `wait_for`: in Python 3.11 it may swallow the cancellation, and the connection would stay counted.
+        # Not `wait_for`: in Python 3.11 it may swallow the cancellation, and the connection would never be released.
         async with asyncio.timeout(self._send_seconds):
             await send(piece)
 

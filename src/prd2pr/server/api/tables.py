@@ -9,7 +9,7 @@ MIGRATIONS = (
         20,
         "tokens",
         (
-            # Only a digest of each token is stored, so that reading the database does not yield usable tokens.
+            # Only a digest of each token is stored, so a leaked database contains no usable tokens.
             """CREATE TABLE tokens (
                 id TEXT PRIMARY KEY,
                 name TEXT NOT NULL,
@@ -58,7 +58,7 @@ MIGRATIONS = (
         23,
         "orders",
         (
-            # The order as a run gets it, its delivery, and its outcome: see server/orders/store.py
+            # The order as a run receives it, its delivery, and its outcome; see server/orders/store.py
             "ALTER TABLE asked ADD COLUMN ordered TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE asked ADD COLUMN delivery TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE asked ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",
@@ -77,7 +77,7 @@ MIGRATIONS = (
         24,
         "checks of orders",
         (
-            # dbos queues the checks.
+            # The checks are now queued by dbos.
             "DROP INDEX asked_open",
             "CREATE INDEX asked_open ON asked (repo) WHERE outcome = ''",
             "ALTER TABLE asked DROP COLUMN looks",

@@ -1,7 +1,7 @@
 """Bearer tokens: shown once when created, stored as a digest.
 
-A token is `prd2pr_<id>_<secret>`. The id finds its row; the secret's digest is compared in constant time, also for an
-unknown id. The secret has 256 random bits, so a fast hash is sufficient.
+A token is `prd2pr_<id>_<secret>`. The id selects the row, and the secret's digest is compared in constant time, even
+for an unknown id. The secret has 256 random bits, so a fast hash is sufficient.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from prd2pr.server.token_scopes import Bearer, Scope, is_repo_pattern
 LOG = logging.getLogger("prd2pr.server.api")
 TOKEN_PATTERN = re.compile(r"prd2pr_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 DUMMY_DIGEST = hashlib.sha256(b"no token").hexdigest()
-LAST_USED_RESOLUTION = timedelta(minutes=1)  # so that not every call writes
+LAST_USED_RESOLUTION = timedelta(minutes=1)  # limits how often the last use is written
 MAX_NAME_LENGTH = 100
 MAX_DAYS = 3660
 
 
 @dataclass(frozen=True)
 class IssuedToken:
-    """A new token; the only time that its text is known."""
+    """A newly created token. Its secret is available only here."""
 
     id: str
     token: str
@@ -70,7 +70,7 @@ def hash_secret(secret: str) -> str:
 def create_token(
     database: Database, name: str, scope: Scope, repos: tuple[str, ...], *, days: float | None, now: datetime
 ) -> IssuedToken:
-    """Create a token that expires after `days`; None: never."""
+    """Create a token that expires after `days`, or never if `days` is None."""
     validate_token_request(name, repos, days)
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     expires_at = format_utc(now + timedelta(days=days)) if days is not None else None
@@ -122,7 +122,7 @@ def validate_token_request(name: str, repos: tuple[str, ...], days: float | None
 
 
 def find_bearer(database: Database, presented: str, now: datetime) -> Bearer | None:
-    """Return the token's holder; None if it is unknown, expired or revoked."""
+    """Return the token's holder, or None if the token is unknown, expired or revoked."""
     form = TOKEN_PATTERN.fullmatch(presented)
     number, secret = form.groups() if form else ("", presented)
     with database.reading() as connection:
@@ -144,12 +144,12 @@ def _record_use(database: Database, token: TokenRow, now: datetime) -> None:
     try:
         with database.writing() as connection:
             connection.execute(used, {"now": format_utc(now), "id": token.id})
-    except OperationalError as error:  # such as a full disk: reading must still work
+    except OperationalError as error:  # for example a full disk; reading must still work
         LOG.warning("the use of a token could not be recorded: %s", error.orig, extra={"token": token.id})
 
 
 def revoke_token(database: Database, number: str, now: datetime) -> TokenRow | None:
-    """Revoke a token and return it; None if the id is unknown. A revoked token stays as it was."""
+    """Revoke a token and return it, or None if the id is unknown. Revoking a token twice changes nothing."""
     with database.writing() as connection:
         connection.execute(
             text("UPDATE tokens SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL"),

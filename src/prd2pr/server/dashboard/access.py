@@ -1,6 +1,6 @@
 """Access to the pages: the browser keeps an API token in an HttpOnly cookie.
 
-The cookie is `SameSite=Strict`, and forms need a CSRF token that is derived from it.
+The cookie is `SameSite=Strict`, and forms require a CSRF token that is derived from the API token.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_TOKEN_LENGTH = 500
 
 @dataclass(frozen=True)
 class Visitor:
-    """What a visitor may see, and where orders are allowed."""
+    """A visitor with the repositories it may see and those it may give orders for."""
 
     name: str
     sees: Callable[[str], bool]
@@ -30,12 +30,12 @@ class Visitor:
 
 class Access(Protocol):
     def visitor(self, token: str) -> Visitor | None:
-        """Return the token's holder; None if the token is not valid."""
+        """Return the token's holder, or None if the token is invalid."""
         ...
 
     @property
     def guest(self) -> Visitor | None:
-        """The visitor without a token; None if a token is required."""
+        """The visitor without a token, or None if a token is required."""
         ...
 
 
@@ -51,7 +51,7 @@ PUBLIC_VISITOR = Visitor("everybody", allow_all, allow_none, sees_all=True)
 
 
 def make_csrf_token(token: str) -> str:
-    """Return the CSRF token for forms; it reveals nothing about the API token."""
+    """Return the CSRF token for forms. It reveals nothing about the API token."""
     return hmac.new(token.encode(), b"prd2pr: a form of the dashboard", sha256).hexdigest()
 
 
@@ -60,7 +60,10 @@ def is_csrf_token(mark: str, token: str) -> bool:
 
 
 def is_same_origin(headers: Headers, public_host: str) -> bool:
-    """Return whether the form was sent from our own page. Clients without these headers need only the CSRF token."""
+    """Return whether the form was sent from one of our own pages.
+
+    Clients that send none of these headers are checked by the CSRF token alone.
+    """
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
@@ -69,6 +72,6 @@ def is_same_origin(headers: Headers, public_host: str) -> bool:
 
 
 def is_dashboard_path(path: str, root: str) -> bool:
-    """Return whether the path is a dashboard page, safe to redirect to after logging in."""
+    """Return whether the path is a dashboard page, and therefore a safe redirect target after login."""
     inside = path == root or path.startswith((f"{root}/", f"{root}?"))
     return inside and not any(character in path for character in "\\\r\n\t") and "//" not in path

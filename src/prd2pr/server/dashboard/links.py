@@ -1,4 +1,4 @@
-"""Addresses of pages, on a server or as files of a static site."""
+"""Addresses of pages, either on a server or as files of a static site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 
-# Name and title of each section, in the order of the navigation.
+# The name and title of each section, in navigation order.
 SECTIONS = (
     ("projects", "Projects"),
     ("runs", "Runs"),
@@ -24,7 +24,7 @@ class PageLinks(Protocol):
 
     @property
     def events(self) -> str:
-        """The event stream; empty: none."""
+        """The address of the event stream; empty if there is none."""
         ...
 
     def section(self, name: str) -> str: ...
@@ -38,10 +38,10 @@ class PageLinks(Protocol):
 
 @dataclass(frozen=True)
 class ServerLinks:
-    """`root`: the path prefix under which a proxy serves the server."""
+    """Addresses on a server. `root` is the path prefix under which a proxy serves it."""
 
     root: str = ""
-    version: str = ""  # of the static files, so that no page uses an outdated style sheet
+    version: str = ""  # version of the static files, so that no page uses an outdated style sheet
     has_events: bool = True
 
     @property
@@ -79,7 +79,7 @@ class ServerLinks:
 
 @dataclass(frozen=True)
 class SiteLinks:
-    """Relative links from the page at `here`, so that the site works anywhere, also from disk."""
+    """Relative links from the page at `here`, so that the site works from any location, including a local disk."""
 
     here: str = "index.html"
     events: str = ""
@@ -114,6 +114,6 @@ def make_story_path(repo: str, story: str) -> str:
 
 
 def escape_repo_path(repo: str) -> str:
-    """Return a safe path below `projects/`, without `..` and hidden names."""
+    """Return a safe path below `projects/`, without `..` or hidden names."""
     parts = (part.lstrip(".") or "_" for part in repo.split("/"))
     return "/".join(quote(part, safe="").replace("%", "_") for part in parts)

@@ -1,4 +1,4 @@
-"""Render pages as HTML from views; links come from `PageLinks`. Independent of HTTP."""
+"""Render views as HTML pages, with links from `PageLinks`. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WORKER_KINDS = {
     "plugin": "plugin",
 }
 CIRCUIT_TONES = {"closed": "proven", "half-open": "unproven", "open": "blocked"}
-# The events that refresh a page.
+# Events that refresh a page.
 TASK_EVENTS = ("task_status_changed", "run_completed")
 ORDER_EVENTS = ("order_state_changed",)
 ORDER_TONES = {"waiting": "unproven", "given": "unproven", "done": "proven", "refused": "refused", "failed": "blocked"}
@@ -57,19 +57,19 @@ ORDER_TONES = {"waiting": "unproven", "given": "unproven", "done": "proven", "re
 
 @dataclass(frozen=True)
 class PageContext:
-    """What every page has in common."""
+    """Values that every page uses."""
 
     title: str = ""
     section: str = "projects"
-    is_section: bool = True  # False: a page below the section
+    is_section: bool = True  # False on a page below the section
     kinds: tuple[str, ...] = ()
-    repo: str = ""  # only its events refresh the page
-    visitor: str = "everybody"  # empty: not logged in
-    csrf: str = ""  # empty: no forms
-    log_in: str = ""  # the log-in page, for visitors without a token
+    repo: str = ""  # only events of this repository refresh the page
+    visitor: str = "everybody"  # empty if not logged in
+    csrf: str = ""  # empty if the page has no forms
+    log_in: str = ""  # address of the login page for visitors without a token
     notice: str = ""
     now: str = ""
-    policy: str = ""  # the content security policy of a static page
+    policy: str = ""  # content security policy of a static page
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def make_attempt_bar(phase: PhaseMeasure) -> tuple[charts.Segment, ...]:
 
 
 def make_board_link(name: str, links: PageLinks) -> str:
-    """Return the board's address for `owner/repo:prd`, the name of a PRD on the costs page."""
+    """Return the address of the board that the costs page names `owner/repo:prd`."""
     repo, _, prd = name.rpartition(":")
     return f"{links.board(repo)}#prd-{prd}"
 
@@ -187,7 +187,10 @@ def render_circuits_page(
     may_reset: Collection[str] = frozenset(),
     given: tuple[Asked, ...] = (),
 ) -> str:
-    """`may_reset`: ids of the circuits that this visitor may reset; `given`: orders about the circuits."""
+    """Render the circuits page.
+
+    `may_reset` contains the ids of the circuits that this visitor may reset, and `given` the orders about circuits.
+    """
     page = replace(page, title="Circuits", section="circuits", kinds=("circuit_state_changed", *ORDER_EVENTS))
     ordered = sorted(group_circuits(circuits), key=lambda tree: not tree.not_closed)
     return render_dashboard_template(
@@ -201,10 +204,10 @@ def render_metrics_page(
     page = replace(page, title="Metrics", section="metrics", kinds=TASK_EVENTS)
     settled = charts.build_bar_chart(
         [charts.ChartValue(each.day, each.stories, count(each.stories, "story")) for each in metrics.finished],
-        f"Stories settled by day: {layout.format_proven_stories(metrics.stories, metrics.proven)}",
+        f"Stories completed by day: {layout.format_proven_stories(metrics.stories, metrics.proven)}",
         whole=True,
     )
-    prds = (prd for project in projects for prd in project.prds if isinstance(prd, PrdView))  # of this server
+    prds = (prd for project in projects for prd in project.prds if isinstance(prd, PrdView))  # workers of this server
     burn_downs = tuple(burn for prd in prds if (burn := make_burn_down(prd)))
     total = make_metrics_figures(metrics)
     return render_dashboard_template(
@@ -213,7 +216,7 @@ def render_metrics_page(
 
 
 def render_costs_page(links: PageLinks, page: PageContext, costs: CostView, *, replays: bool = False) -> str:
-    """`replays`: whether some costs are those of a recording."""
+    """Render the costs page; `replays` is True if some of the costs come from a recording."""
     page = replace(page, title="Costs", section="costs", kinds=("run_completed", "task_status_changed"))
     by_money = bool(costs.total.usd)
     shown = costs.days[-MAX_DAYS:]
@@ -241,7 +244,7 @@ def render_problem_page(links: PageLinks, page: PageContext, title: str, what: s
 
 
 def render_reload_page(here: str) -> str:
-    """Render a page that reloads itself, so that the request comes from our own page, with the cookie."""
+    """Render a page that reloads itself, so that the browser sends its cookie with the new, same-site request."""
     return get_environment(FILTERS).get_template("dashboard/again.html.j2").render(here=here)
 
 

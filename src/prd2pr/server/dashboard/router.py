@@ -1,4 +1,4 @@
-"""The dashboard's routes. Each page shows what its visitor may see."""
+"""The dashboard's routes. Each page shows only what its visitor may see."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POLICY = (
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with no-referrer browsers would send no origin with a form
+    "Referrer-Policy": "same-origin",  # with `no-referrer`, browsers would not send the Origin header with a form
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
@@ -46,7 +46,7 @@ NOT_FOUND_TEXT = "The page does not exist, or this token may not see it."
 
 
 class PageError(Exception):
-    """An error that is answered with a page."""
+    """An error that is answered with an HTML page."""
 
     def __init__(self, status: int, title: str, what: str) -> None:
         super().__init__(what)
@@ -54,33 +54,33 @@ class PageError(Exception):
 
 
 class OrderService(Protocol):
-    """Takes orders of the token's holder; returns the reason if it refuses, else an empty string."""
+    """Submits orders for a token's holder. Each method returns the reason for a refusal, or an empty string."""
 
     def reset(self, token: str, circuit: CircuitView) -> str: ...
 
     def retry(self, token: str, card: StoryCard, why: str) -> str: ...
 
     def list_orders_about(self, *subjects: str) -> tuple[Asked, ...]:
-        """Return orders about these subjects, newest first."""
+        """Return the orders about these subjects, newest first."""
         ...
 
 
 @dataclass(frozen=True)
 class DashboardContext:
-    """What the pages need. `get_reader` and `get_orders` are called for each request, since they may be set later."""
+    """Dependencies of the pages. `get_reader` and `get_orders` are called per request, since they may be set later."""
 
     get_reader: Callable[[], ViewReader]
     access: Access
-    get_orders: Callable[[], OrderService | None] = lambda: None  # None: no worker is configured
-    events: bool = True  # whether /events is served
+    get_orders: Callable[[], OrderService | None] = lambda: None  # returns None if no worker is configured
+    events: bool = True  # whether `/events` is served
     public_host: str = ""
-    is_secure: bool = False  # the public address is https, maybe through a proxy
+    is_secure: bool = False  # whether the public address uses HTTPS, possibly through a proxy
     clock: Callable[[], str] = format_utc_now
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One request: its visitor, what it may see, and its links."""
+    """One request: its visitor, the repositories the visitor may see, and the links."""
 
     context: DashboardContext
     links: ServerLinks
@@ -193,7 +193,7 @@ def view_costs(visit: Visit, _: Request) -> str:
     return rendering.render_costs_page(visit.links, visit.page, visit.reader.costs(repos), replays=replays)
 
 
-# The story's route comes before the board's, whose path also matches it.
+# The story's route comes before the board's, because the board's path also matches it.
 VIEWS: tuple[tuple[str, View], ...] = (
     ("", view_projects),
     ("/projects/{repo:path}/stories/{story}", view_story),
@@ -207,7 +207,7 @@ VIEWS: tuple[tuple[str, View], ...] = (
 
 
 def make_page_handler(context: DashboardContext, view: View) -> Callable[[Request], Response]:
-    """Return a synchronous handler, which FastAPI runs in a thread, since readers block."""
+    """Return a synchronous handler, which FastAPI runs in a thread, because readers block."""
 
     def answer(request: Request) -> Response:
         visit = find_visit(context, request)
@@ -275,7 +275,7 @@ def handle_log_out(context: DashboardContext, request: Request, form: Form) -> R
 
 
 def handle_circuit_reset(context: DashboardContext, request: Request, form: Form) -> Response:
-    """Submit the order; the command is carried out on the branch."""
+    """Submit the order to reset a circuit; the command itself runs on the branch."""
     visit = require_verified_visit(context, request, form)
     found = {each.id: each for each in visit.reader.circuits(visit.repos)}.get(form.get("circuit", ""))
     if found is None or not visit.visitor.sees(found.repo):
@@ -289,7 +289,7 @@ def handle_circuit_reset(context: DashboardContext, request: Request, form: Form
 
 
 def handle_story_retry(context: DashboardContext, request: Request, form: Form) -> Response:
-    """Submit the order and redirect to the story's page, so that a reload submits nothing."""
+    """Submit the order and redirect to the story's page, so that a reload does not submit it again."""
     visit = require_verified_visit(context, request, form)
     repo, name = form.get("repo", ""), form.get("story", "")
     found = visit.reader.story(repo, name) if visit.visitor.sees(repo) else None
@@ -343,7 +343,10 @@ def find_visit(context: DashboardContext, request: Request) -> Visit | None:
 
 
 def redirect_to_log_in(context: DashboardContext, request: Request) -> Response:
-    """Redirect to the log-in page. A link from another site has no cookie yet: reload from our own page first."""
+    """Redirect to the login page.
+
+    A request that follows a link from another site has no cookie, so the page first reloads itself.
+    """
     if request.headers.get("sec-fetch-site") == "cross-site":
         return make_html_response(rendering.render_reload_page(request.url.path))
     links = make_server_links(context, request)

@@ -1,4 +1,4 @@
-"""Add the dashboard to the server, with the API's tokens and orders."""
+"""Add the dashboard to the server, using the API's tokens and orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prd2pr.server.reader import ViewReader
 
 @dataclass(frozen=True)
 class TokenAccess:
-    """Access by API tokens; `app.state.guest`, if set, is the visitor without a token."""
+    """Access with API tokens. Visitors without a token become `app.state.guest` if that is set."""
 
     app: FastAPI
 
@@ -35,7 +35,7 @@ class TokenAccess:
 
 
 def add_dashboard(app: FastAPI, parts: ServerContext) -> None:
-    """Add the pages, which read from `app.state.reader`; with a worker `app.state.order_service` takes orders."""
+    """Add the pages. They read from `app.state.reader` and, if there is a worker, use `app.state.order_service`."""
     public = urlsplit(parts.settings.public_url)
     access: Access = TokenAccess(app)
     context = DashboardContext(
@@ -57,7 +57,7 @@ def get_order_service(app: FastAPI) -> OrderService | None:
 
 
 def find_cookie_bearer(app: FastAPI, request: Request) -> Any:
-    """Return the cookie's bearer, for the API: pages listen to events with the cookie."""
+    """Return the bearer of the session cookie, with which pages listen to the API's events."""
     token = request.cookies.get(COOKIE, "")
     authenticator = getattr(app.state, "authenticator", None)
     return authenticator.bearer(token) if authenticator is not None and 0 < len(token) <= MAX_TOKEN_LENGTH else None

@@ -1,4 +1,4 @@
-"""Style sheet, script and icon of the dashboard, for server and static site."""
+"""The dashboard's style sheet, script and icon, used by the server and the static site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEDIA_TYPES = {
 
 @cache
 def read_static_file(name: str) -> bytes:
-    """Return the file's content; raise KeyError for other names."""
+    """Return the file's content; raise KeyError for an unknown name."""
     if name not in MEDIA_TYPES:
         raise KeyError(name)
     return (template_root() / "dashboard" / "static" / name).read_bytes()
@@ -24,7 +24,7 @@ def read_static_file(name: str) -> bytes:
 
 @cache
 def compute_static_version() -> str:
-    """Return a digest of all files, for cache busting."""
+    """Return a digest of all static files, for cache busting."""
     digest = sha256()
     for name in sorted(MEDIA_TYPES):
         digest.update(read_static_file(name))

@@ -1,4 +1,4 @@
-"""The webhook's inbox: verify deliveries, store them durably and in batches, and acknowledge them.
+"""The webhook's inbox: verify deliveries, store them durably in batches, and acknowledge them.
 
-Offers `webhook.add_webhook` and the deliveries' store. May import the server's database and `prd2pr.github.events`.
+Offers `webhook.add_webhook` and the store of deliveries. May import the server's database and `prd2pr.github.events`.
 """

@@ -20,7 +20,7 @@ class InboxDelivery:
     intake: DeliverySummary
 
 
-# A dead delivery that arrives again, by hand or by a sweep, is retried. Any other duplicate is ignored.
+# A dead delivery is retried if it is redelivered by a person or a sweep. Any other duplicate is ignored.
 UPSERT_DELIVERY = """
 INSERT INTO deliveries (guid, event, lane, said, received_at, body, state, reason, settled_at)
 VALUES ({marks})
@@ -31,15 +31,15 @@ WHERE deliveries.state = 'dead'
 
 
 def store_deliveries(database: Database, deliveries: Sequence[InboxDelivery]) -> None:
-    """Store all deliveries in one transaction; they are durable when this returns."""
+    """Store all deliveries in one transaction. They are durable when this returns."""
     with database.writing() as connection:
         insert_deliveries(connection, deliveries)
 
 
 def insert_deliveries(connection: Connection, deliveries: Sequence[InboxDelivery]) -> None:
-    # Sorted by id: two replicas that store the same deliveries cannot deadlock.
+    # Sorted by id so that two replicas storing the same deliveries cannot deadlock.
     rows = [_make_row(each) for each in sorted(deliveries, key=lambda each: each.guid)]
-    # With the driver's own SQL for speed: every delivery waits for this.
+    # Uses the driver's own SQL for speed, because every delivery waits for this.
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     connection.exec_driver_sql(UPSERT_DELIVERY.format(marks=", ".join([mark] * len(rows[0]))), rows)
 
@@ -67,17 +67,17 @@ def count_deliveries(connection: Connection) -> dict[str, int]:
 
 
 def find_known_guids(connection: Connection, guids: Sequence[str]) -> set[str]:
-    """Return the given ids that are stored and not dead."""
+    """Return those of the given ids that are stored and not dead."""
     found: set[str] = set()
     for start in range(0, len(guids), 500):
         part = guids[start : start + 500]
         marks = {f"g{at}": guid for at, guid in enumerate(part)}
         listed = ", ".join(f":{name}" for name in marks)
-        query = text(f"SELECT guid FROM deliveries WHERE state <> 'dead' AND guid IN ({listed})")  # noqa: S608 - names only
+        query = text(f"SELECT guid FROM deliveries WHERE state <> 'dead' AND guid IN ({listed})")  # noqa: S608 - placeholders only
         found.update(connection.execute(query, marks).scalars())
     return found
 
 
 def delete_settled_deliveries(connection: Connection, before: float) -> int:
-    """Delete deliveries settled before the given time: GitHub no longer redelivers them."""
+    """Delete deliveries that were completed before the given time and that GitHub no longer redelivers."""
     return connection.execute(text("DELETE FROM deliveries WHERE settled_at < :before"), {"before": before}).rowcount

@@ -9,7 +9,7 @@ MIGRATIONS = (
         1,
         "deliveries",
         (
-            # state: waiting, taken into a batch, done, ignored (no work follows), dead (given up)
+            # state: waiting, taken (into a batch), done, ignored (needs no work), dead (given up)
             """CREATE TABLE deliveries (
                  id {serial},
                  guid TEXT NOT NULL UNIQUE,

@@ -1,6 +1,6 @@
-"""`POST /webhook`: 401 unless the delivery is signed, 202 once it is durable.
+"""`POST /webhook`: 401 unless the delivery has a valid signature, 202 once it is durable.
 
-Plain ASGI for speed: every delivery passes through here, and most need no work.
+It is plain ASGI for speed: every delivery passes through here, and most need no work.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from prd2pr.server.settings import ServerSettings
 GUID_PATTERN = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 EVENT_PATTERN = re.compile(rb"[a-z_]{1,64}")
 SIGNATURE_PATTERN = re.compile(rb"sha256=[0-9a-f]{64}")
-# Of bodies that are still arriving, so that their signature is not verified yet.
+# For bodies that are still arriving and whose signature is therefore not verified yet.
 MAX_ARRIVING_BYTES = 128 * 1024 * 1024
-# From head to answer; GitHub waits ten seconds. A late body still gets MIN_STORE_SECONDS to be stored.
+# From request to response; GitHub waits ten seconds. A late body still gets MIN_STORE_SECONDS to be stored.
 ANSWER_SECONDS = 9.0
 MIN_STORE_SECONDS = 1.0
 
@@ -37,7 +37,10 @@ SIGNATURE_PREFIX = b"sha256="
 
 
 def has_valid_signature(body: bytes, signature: bytes, secrets: Sequence[bytes]) -> bool:
-    """Return whether any secret made the signature. All are tried, in constant time; two are valid while rotating."""
+    """Return whether the signature was made with one of the secrets; two are valid during rotation.
+
+    All secrets are tried, in constant time.
+    """
     if not signature.startswith(SIGNATURE_PREFIX):
         return False
     given = signature.removeprefix(SIGNATURE_PREFIX)
@@ -99,7 +102,7 @@ class Webhook:
             raise DeliveryRejected(503, "the delivery cannot be stored now")
 
     async def store(self, guid: str, event: str, body: bytes, started: float) -> bool:
-        """Store the delivery; return False if the database does not answer in the time that GitHub waits."""
+        """Store the delivery; return False if the database does not respond before GitHub's timeout."""
         ends = max(started + self.answer_seconds, asyncio.get_running_loop().time() + MIN_STORE_SECONDS)
         try:
             async with asyncio.timeout_at(ends):

@@ -1,4 +1,4 @@
-"""Group commit: one thread stores all deliveries; those that arrive during a transaction share the next one.
+"""Group commit: one thread stores all deliveries, and those that arrive during a transaction share the next one.
 
 The disk is flushed once for many deliveries, and each request is answered only when its own delivery is durable.
 """
@@ -22,7 +22,7 @@ from prd2pr.server.inbox.store import InboxDelivery, store_deliveries
 
 MAX_BATCH_SIZE = 500
 MAX_BATCH_BYTES = 32 * 1024 * 1024
-# Beyond this deliveries are rejected, so that GitHub retries later.
+# Beyond this limit deliveries are rejected, and GitHub retries later.
 MAX_PENDING_BYTES = 256 * 1024 * 1024
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class PendingDelivery:
 
 
 class BatchWriter:
-    """A context manager that writes while open and has written everything when it exits."""
+    """A context manager that writes while open, and has written every delivery when it exits."""
 
     def __init__(
         self, database: Database, on_stored: Callable[[Sequence[DeliverySummary]], None] = lambda _: None
@@ -60,9 +60,10 @@ class BatchWriter:
         self._thread.join()
 
     async def store_delivery(self, guid: str, event: str, body: bytes) -> bool:
-        """Return True once the delivery is durable, False if it could not be stored.
+        """Return True once the delivery is durable, or False if it could not be stored.
 
-        A cancelled caller leaves its delivery here; it is stored when possible and counts as pending until then."""
+        If the caller is cancelled, its delivery is still stored when possible and counts as pending until then.
+        """
         if self.pending_bytes + len(body) > MAX_PENDING_BYTES:
             return False
         loop = asyncio.get_running_loop()
@@ -79,7 +80,7 @@ class BatchWriter:
                 self._write_batch(batch)
 
     def _take_batch(self) -> tuple[list[PendingDelivery], bool]:
-        """Wait for one delivery, then take all that are pending; False: the writer is closing."""
+        """Wait for a delivery; return all pending ones, and False if the writer is closing."""
         first = self._pending.get()
         if first is None:
             return [], False
@@ -103,7 +104,7 @@ class BatchWriter:
         except SQLAlchemyError as error:
             log.error("%d deliveries could not be stored: %s", len(batch), getattr(error, "orig", error))  # noqa: TRY400
             self._resolve_batch(batch, stored=False)
-        except Exception:  # top level of the thread: if it ended, no request would be answered again
+        except Exception:  # top level of the thread: if it ended, no later request would be answered
             log.exception("%d deliveries could not be stored", len(batch))
             self._resolve_batch(batch, stored=False)
         else:
@@ -111,13 +112,13 @@ class BatchWriter:
             self.on_stored([each.intake for each in deliveries])
 
     def _resolve_batch(self, batch: Sequence[PendingDelivery], *, stored: bool) -> None:
-        """Answer the requests, waking each event loop once."""
+        """Answer the requests, waking each event loop only once."""
         loops = {id(each.loop): each.loop for each in batch}
         for name, loop in loops.items():
             waiting = [each for each in batch if id(each.loop) == name]
             try:
                 loop.call_soon_threadsafe(self._resolve, waiting, stored)
-            except RuntimeError:  # the loop was closed meanwhile
+            except RuntimeError:  # the loop has been closed in the meantime
                 log.info("%d requests ended before they could be answered", len(waiting))
 
     def _resolve(self, waiting: Sequence[PendingDelivery], stored: bool) -> None:

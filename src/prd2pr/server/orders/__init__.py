@@ -1,4 +1,4 @@
-"""Orders given by API or dashboard: recorded, submitted through the inbox, and tracked until their outcome is known.
+"""Orders from the API or dashboard: recorded, submitted through the inbox, and tracked until their outcome is known.
 
-Nothing is carried out here. May import the server's database, event log and inbox.
+Orders are executed elsewhere. May import the server's database, event log and inbox.
 """

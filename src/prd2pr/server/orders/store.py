@@ -1,6 +1,7 @@
-"""Orders in the database: who requested what, and its state.
+"""Orders in the database, with their requester and state.
 
-The order's delivery in the inbox shows whether a run has it. Its outcome is written once, by the first to learn it.
+The order's delivery in the inbox shows whether a run has received it. The outcome is written once, by whoever learns it
+first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from prd2pr.server.database import Database
 from prd2pr.server.event_log import announce
 from prd2pr.state.server_commands import MAX_COMMANDS_PER_EVENT, ServerCommand
 
-# waiting: not handed to a run yet. given: a run has it. failed: no run could carry it out.
+# waiting: not passed to a run yet; given: a run has it; failed: no run could execute it
 OrderState = Literal["waiting", "given", "done", "refused", "failed"]
 OrderOutcome = Literal["done", "refused", "failed"]
 MAX_ANSWER_LENGTH = 8_000
@@ -39,14 +40,14 @@ class OrderRecord:
     by: str
     why: str
     at: str
-    order: ServerCommand | None  # None: recorded by a version that could not submit orders, or unreadable
+    order: ServerCommand | None  # None if it is unreadable or was recorded by a version that could not submit orders
     tries: int
     outcome: str
     answer: str
     url: str
     settled_at: str
-    delivered: str  # the state of its delivery; empty: there is none
-    effect: str  # the mark of the run that has it, or why there is no run
+    delivered: str  # the state of its delivery; empty if there is none
+    effect: str  # the mark of the run that has it, or the reason why there is no run
 
     @property
     def state(self) -> OrderState:
@@ -88,7 +89,7 @@ def find_order(connection: Connection, order: str) -> OrderRecord | None:
 def list_orders(
     database: Database, limit: int, *, repo: str = "", subjects: Sequence[str] = ()
 ) -> tuple[OrderRecord, ...]:
-    """Return orders, newest first, optionally of one repository or about the given subjects."""
+    """Return orders, newest first, optionally limited to one repository or the given subjects."""
     query = text(
         f"""{SELECT_ORDERS} WHERE (:repo = '' OR lower(asked.repo) = lower(:repo))
               AND (:any = 1 OR asked.subject IN :subjects)
@@ -100,7 +101,10 @@ def list_orders(
 
 
 def list_open_orders(database: Database, repo: str) -> tuple[ServerCommand, ...]:
-    """Return a repository's unsettled orders, oldest first. A run gets all of them and skips those it knows."""
+    """Return a repository's open orders, oldest first.
+
+    A run receives all of them and skips those it has already handled.
+    """
     query = f"""{SELECT_ORDERS} WHERE asked.repo = :repo AND asked.outcome = '' AND asked.ordered <> ''
                 ORDER BY asked.at, asked.id LIMIT :most"""
     with database.reading() as connection:
@@ -128,7 +132,7 @@ SETTLE_ORDER = text(
 
 
 def settle_order(database: Database, order: str, outcome: OrderOutcome, answer: str = "", url: str = "") -> bool:
-    """Record the outcome of an order; return False if it was settled before."""
+    """Record the outcome of an order; return False if it already has one."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     given = {"id": order, "outcome": outcome, "answer": answer[:MAX_ANSWER_LENGTH], "url": url, "now": now}
     with database.writing() as connection:
@@ -139,7 +143,7 @@ def settle_order(database: Database, order: str, outcome: OrderOutcome, answer: 
 
 
 def mark_order_given(database: Database, order: str) -> None:
-    """Announce, once, that a run has the order."""
+    """Record and announce that a run has received the order. Repeating it has no effect."""
     with database.writing() as connection:
         query = text("UPDATE asked SET told = 'given' WHERE id = :id AND told = 'waiting' AND outcome = ''")
         if connection.execute(query, {"id": order}).rowcount == 1:

@@ -13,12 +13,12 @@ from prd2pr.server.database import read_database_time
 from prd2pr.server.inbox.store import InboxDelivery, insert_deliveries
 from prd2pr.state.server_commands import ServerCommand, format_server_commands
 
-ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processes get for it
+ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processes receive
 
 
 @dataclass(frozen=True)
 class InboxOrderQueue:
-    """Takes orders. `app.state.orders` holds one if the server has a worker."""
+    """Accepts orders; stored in `app.state.orders` if the server has a worker."""
 
     parts: ServerContext
 
@@ -27,12 +27,15 @@ class InboxOrderQueue:
         submit_order(connection, repo, order, 1)
 
     def wake(self) -> None:
-        """Wake the worker; called after that transaction."""
+        """Wake the worker. Call this after that transaction has been committed."""
         self.parts.work_available.set()
 
 
 def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: int) -> None:
-    """Queue an order. Each turn has its own delivery; the branch shows by the order's id what an earlier turn did."""
+    """Queue an order.
+
+    Each turn has its own delivery. The branch records the order's id, so a later turn sees what an earlier one did.
+    """
     name, now = f"order-{order.id}.{turn}", read_database_time(connection)
     insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_server_commands([order]))])
     connection.execute(
@@ -42,6 +45,6 @@ def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: 
 
 
 def make_own_delivery(name: str, repository: str, now: float, **inputs: str) -> InboxDelivery:
-    """Make a delivery in the form that GitHub sends, so that workers read all deliveries alike."""
+    """Make a delivery in GitHub's format, so that workers read all deliveries the same way."""
     payload = {"repository": {"full_name": repository}, "inputs": {"delivery": name, "said": "", **inputs}}
     return InboxDelivery(name, ORDER_EVENT, json.dumps(payload).encode(), now, DeliverySummary(repository))

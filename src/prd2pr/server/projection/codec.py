@@ -1,4 +1,4 @@
-"""Encode views as bytes and back. Rows written with another schema are not read but rebuilt from the branch."""
+"""Encode views as bytes and decode them. Rows written with another schema are rebuilt from the branch, not decoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
 def get_type_adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return the cached adapter; building one is slow, so it is built on first use."""
+    """Return the type's adapter, which is cached because building one is slow."""
     if kind not in ADAPTERS:
         ADAPTERS[kind] = TypeAdapter(kind)
     return ADAPTERS[kind]
@@ -28,7 +28,7 @@ def get_type_adapter(kind: type[T]) -> TypeAdapter[T]:
 
 @cache
 def compute_schema_digest() -> str:
-    """Return a digest that changes with the schema of stored views."""
+    """Return a digest that changes with the schema of the stored views."""
     schemas: list[dict[str, Any]] = [get_type_adapter(kind).json_schema() for kind in (PrdBoard, StoryView)]
     return hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -34,7 +34,7 @@ def resolve_mirror_path(directory: Path, name: str) -> Path:
 
 
 def update_mirror(hosted: HostedRepository, directory: Path) -> Path:
-    """Fetch what changed on GitHub and return the mirror's path."""
+    """Fetch changes from GitHub and return the mirror's path."""
     path = resolve_mirror_path(directory, hosted.name)
     init_mirror(path, hosted.default_branch)
     with Git.open(path) as git:

@@ -1,4 +1,4 @@
-"""A `ViewReader` of the projection's tables."""
+"""A `ViewReader` for the projection's tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from prd2pr.server.reader import RepoFilter
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.models import StoryView
 
-MAX_CACHED_BOARDS = 2000  # boards
+MAX_CACHED_BOARDS = 2000  # boards kept in memory
 
 
 class ProjectionReader(BoardBackedReader):
-    """Thread-safe. A board is unpacked once for each stamp."""
+    """A thread-safe reader that decodes each version of a board only once."""
 
     def __init__(self, database: Database, clock: Callable[[], str] = format_utc_now) -> None:
         self._database = database
@@ -47,7 +47,7 @@ class ProjectionReader(BoardBackedReader):
         return repo, tuple(boards), problems
 
     def _get_board(self, row: rows.BranchRow) -> PrdBoard | None:
-        if row.form != compute_schema_digest():  # written with another schema: it is rebuilt soon
+        if row.form != compute_schema_digest():  # written with another schema; it will be rebuilt soon
             return None
         key = (row.repo, row.prd)
         with self._lock:

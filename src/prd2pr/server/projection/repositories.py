@@ -18,9 +18,10 @@ from prd2pr.server.work.hubs import RETRY_POLICY
 
 
 class HostedRepositories:
-    """Lists repositories; called by one thread, which caches the result to save API calls.
+    """Lists repositories and caches the result to save API calls. Use it from one thread only.
 
-    Errors are raised: an empty list would mean that all repositories are gone."""
+    Errors are raised, because an empty list would mean that all repositories are gone.
+    """
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -34,11 +35,11 @@ class HostedRepositories:
             self._installations.close()
 
     def __call__(self) -> tuple[HostedRepository, ...]:
-        """Return all repositories; none without an App."""
+        """Return all repositories, or none if no App is configured."""
         return self._list_all() if self._settings.app_id else ()
 
     def _list_all(self) -> tuple[HostedRepository, ...]:
-        if self._installations is None:  # lazily: githubkit is slow to load
+        if self._installations is None:  # imported lazily because githubkit is slow to load
             self._installations = open_installations(self._settings)
         found: list[HostedRepository] = []
         with open_delivery_log(read_app_key(self._settings), self._settings.github_api_url, RETRY_POLICY) as app:

@@ -22,7 +22,7 @@ MIGRATIONS = (
                 problem TEXT NOT NULL,
                 read_at TEXT NOT NULL
             )""",
-            # One row per PRD: `board` is its PrdBoard, or NULL if it cannot be read; `problem` says why.
+            # One row per PRD: `board` is its PrdBoard, or NULL if it cannot be read, in which case `problem` says why.
             """CREATE TABLE projected_branches (
                 repo TEXT NOT NULL,
                 prd TEXT NOT NULL,
@@ -35,7 +35,7 @@ MIGRATIONS = (
                 read_at TEXT NOT NULL,
                 PRIMARY KEY (repo, prd)
             )""",
-            # `digest` is of the page without its diffs: while it stays the same, the diffs do too.
+            # `digest` covers the page without its diffs; as long as it is unchanged, so are the diffs.
             """CREATE TABLE projected_stories (
                 repo TEXT NOT NULL,
                 prd TEXT NOT NULL,
@@ -52,7 +52,7 @@ MIGRATIONS = (
 
 @dataclass(frozen=True)
 class BranchRow:
-    """A PRD as it was read last. `stamp` changes with any part of it."""
+    """A PRD as last read. `stamp` changes whenever any part of it changes."""
 
     repo: str
     prd: str
@@ -67,10 +67,10 @@ COLUMNS = "repo, prd, branch, head, stamp, problem, form"
 
 
 def read_branch_rows(connection: Connection, repos: Collection[str] | None = None) -> list[BranchRow]:
-    statement = text(f"SELECT {COLUMNS} FROM projected_branches ORDER BY repo, prd")  # noqa: S608 - fixed words
+    statement = text(f"SELECT {COLUMNS} FROM projected_branches ORDER BY repo, prd")  # noqa: S608 - constant names
     given = {}
     if repos is not None:
-        # Typed as text also if the list is empty: PostgreSQL does not compare text with an untyped value.
+        # Typed as text even if the list is empty, because PostgreSQL does not compare text with an untyped value.
         statement = text(
             f"SELECT {COLUMNS} FROM projected_branches WHERE repo IN :repos ORDER BY repo, prd"  # noqa: S608
         ).bindparams(bindparam("repos", expanding=True, type_=String))
@@ -79,7 +79,7 @@ def read_branch_rows(connection: Connection, repos: Collection[str] | None = Non
 
 
 def read_repo_problems(connection: Connection) -> dict[str, str]:
-    """Return every known repository with the reason why it cannot be read; empty: it can."""
+    """Return every known repository with the reason why it cannot be read; the reason is empty if it can."""
     rows = connection.execute(text("SELECT repo, problem FROM projected_repos ORDER BY repo"))
     return {row.repo: row.problem for row in rows}
 
@@ -92,7 +92,7 @@ class StoredBoard:
 
 
 def read_stored_board(connection: Connection, repo: str, prd: str) -> StoredBoard | None:
-    """Return the stored board; None if there is none or its state cannot be read."""
+    """Return the stored board, or None if there is none or its state cannot be read."""
     row = connection.execute(
         text("SELECT stamp, form, board FROM projected_branches WHERE repo = :repo AND prd = :prd"),
         {"repo": repo, "prd": prd},
@@ -132,7 +132,7 @@ def read_story_digests(connection: Connection, repo: str, prd: str) -> dict[str,
 
 
 def read_story_page(connection: Connection, repo: str, story: str) -> bytes | None:
-    if "\0" in repo + story:  # PostgreSQL rejects such text, and no branch has one
+    if "\0" in repo + story:  # PostgreSQL rejects NUL, and no story key on a branch contains it
         return None
     row = connection.execute(
         text("SELECT page FROM projected_stories WHERE repo = :repo AND story = :story ORDER BY prd LIMIT 1"),
@@ -163,7 +163,7 @@ def delete_stories(connection: Connection, repo: str, prd: str, stories: Iterabl
 def delete_prd(connection: Connection, repo: str, prd: str) -> None:
     for table in ("projected_stories", "projected_branches"):
         connection.execute(
-            text(f"DELETE FROM {table} WHERE repo = :repo AND prd = :prd"),  # noqa: S608 - fixed words
+            text(f"DELETE FROM {table} WHERE repo = :repo AND prd = :prd"),  # noqa: S608 - constant names
             {"repo": repo, "prd": prd},
         )
 
@@ -174,9 +174,9 @@ def delete_repo(connection: Connection, repo: str) -> None:
 
 
 def delete_all(connection: Connection) -> None:
-    """Empty the projection's tables; tokens and inbox are not among them."""
+    """Delete all rows of the projection; tokens and the inbox are not affected."""
     for table in TABLES:
-        connection.execute(text(f"DELETE FROM {table}"))  # noqa: S608 - fixed words
+        connection.execute(text(f"DELETE FROM {table}"))  # noqa: S608 - constant names
 
 
 def is_branch_current(row: BranchRow, branch: str, head: str) -> bool:

@@ -26,7 +26,7 @@ from prd2pr.server.projection.repositories import HostedRepositories
 from prd2pr.server.projection.update import ProjectionWriter
 
 LOG = logging.getLogger("prd2pr.server.projection")
-POLL_SECONDS = 0.5  # for local repositories: listing branches with git is fast
+POLL_SECONDS = 0.5  # for local repositories, whose branches git lists quickly
 ListHosted = Callable[[], Iterable[HostedRepository]]
 
 
@@ -35,7 +35,7 @@ def list_no_repositories() -> Iterable[HostedRepository]:
 
 
 class ProjectionUpdater:
-    """A thread that refreshes all repositories periodically. `request_refresh` refreshes one at once."""
+    """A thread that refreshes all repositories periodically; `request_refresh` refreshes one immediately."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ProjectionUpdater:
         self._local, self._mirrors, self._hosted = local, mirrors, hosted
         self._every, self._hosted_every = every, hosted_every
         self._shelves: dict[str, RepositoryShelf] = {}
-        self._found: dict[str, HostedRepository] = {}  # as listed last
+        self._found: dict[str, HostedRepository] = {}  # from the last listing
         self._requested = SimpleQueue[str]()
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="projection", daemon=True)
@@ -66,12 +66,12 @@ class ProjectionUpdater:
         self._thread.join(timeout=15)
 
     def request_refresh(self, repo: str) -> None:
-        """Refresh a repository soon. Does not wait; callable from any thread."""
+        """Request that a repository be refreshed soon. Returns immediately; may be called from any thread."""
         self._requested.put(repo)
         self._woken.set()
 
     def refresh_all(self) -> None:
-        """Refresh all repositories now, in this thread."""
+        """Refresh all repositories now, in the calling thread."""
         self._refresh_local()
         self._refresh_hosted(None)
 
@@ -97,7 +97,7 @@ class ProjectionUpdater:
             shelf.git.close()
 
     def _take_requests(self) -> set[str]:
-        return {self._requested.get() for _ in range(self._requested.qsize())}  # no other thread takes from it
+        return {self._requested.get() for _ in range(self._requested.qsize())}  # no other thread takes from this queue
 
     def _refresh_local(self) -> None:
         for repo, path in self._local.items():
@@ -117,11 +117,11 @@ class ProjectionUpdater:
             shelf.git.close()
 
     def _refresh_hosted(self, requested: set[str] | None) -> None:
-        """Refresh the named repositories; None: list all again, refresh them and delete the others."""
+        """Refresh the given repositories; if None, list all of them again, refresh them and delete the others."""
         if requested is None:
             try:
                 self._found = {each.name: each for each in self._hosted()}
-            except Prd2prError as problem:  # GitHub does not answer: keep what is known
+            except Prd2prError as problem:  # GitHub does not answer; keep the current rows
                 LOG.warning("the installations cannot be listed", extra={"problem": " ".join(problem.lines())})
                 return
         found = self._found
@@ -155,7 +155,7 @@ def clear_projection(database: Database) -> None:
 
 
 def add_projection(app: FastAPI, parts: ServerContext) -> AbstractContextManager[None] | None:
-    """Register the projection as reader, unless the application already has one (as the demo does)."""
+    """Register the projection as the reader, unless the application already has one (as in the demo)."""
     if getattr(app.state, "reader", None) is not None:
         return None
     settings = parts.settings

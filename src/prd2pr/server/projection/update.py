@@ -1,4 +1,4 @@
-"""Write branches to the projection's rows; only PRDs whose head or journal changed are read again."""
+"""Write branches to the projection's tables. Only PRDs whose head or journal changed are read again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prd2pr.views.board.source import PrdSource
 from prd2pr.views.models import StoryView
 from prd2pr.views.stories.pages import build_story_view
 
-INCOMPLETE_PREFIX = "without diffs: "  # before the digest of a page whose diffs are not read yet
+INCOMPLETE_PREFIX = "without diffs: "  # prefix of a page's digest while its diffs have not been read
 MAX_PROBLEM_LENGTH = 500
 
 
@@ -33,7 +33,7 @@ class ProjectionWriter:
     clock: Callable[[], str] = format_utc_now
 
     def refresh(self, repo: str, shelf: RepositoryShelf) -> int:
-        """Read changed PRDs again and return how many. Unreadable ones are stored with their problem."""
+        """Read changed PRDs again and return their number. Unreadable PRDs are stored with the problem."""
         locations = {location.prd: location for location in shelf.list_locations()}
         with self.database.reading() as connection:
             first = repo not in rows.read_repo_problems(connection)
@@ -50,7 +50,7 @@ class ProjectionWriter:
         return len(changed)
 
     def record_problem(self, repo: str, problem: Prd2prError) -> None:
-        """Store why a repository cannot be read; its earlier rows stay."""
+        """Store why a repository cannot be read; its earlier rows are kept."""
         with self.database.writing() as connection:
             rows.upsert_repo(connection, repo, describe_problem(problem), self.clock())
 
@@ -121,7 +121,7 @@ class ProjectionWriter:
     # --- diffs --------------------------------------------------------------------------------------------------------
 
     def _complete(self, shelf: RepositoryShelf, repo: str, locations: dict[str, PrdLocation]) -> None:
-        """Read the missing diffs one by one, after the boards, which must not wait for them."""
+        """Read missing diffs one at a time, after the boards, so that boards do not wait for diffs."""
         for location in locations.values():
             with self.database.reading() as connection:
                 digests = rows.read_story_digests(connection, repo, location.prd)

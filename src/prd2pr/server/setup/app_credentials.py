@@ -1,4 +1,4 @@
-"""Store the App's id, private key and webhook secret in a directory readable by its owner only."""
+"""Store the App's id, private key and webhook secret in a directory readable only by its owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NewApp:
 
 
 def parse_new_app(answer: Mapping[str, Any]) -> NewApp:
-    """Parse GitHub's answer to the manifest code."""
+    """Parse GitHub's response to the conversion of the manifest code."""
     given = {name: answer.get(name) for name in ("id", "slug", "pem", "webhook_secret")}
     missing = sorted(name for name, value in given.items() if not value)
     if missing:
@@ -44,7 +44,7 @@ def parse_new_app(answer: Mapping[str, Any]) -> NewApp:
 
 
 def prepare_credentials_directory(directory: Path) -> None:
-    """Create the directory and check that it is writable, before GitHub issues a key that is shown only once."""
+    """Create the directory and check that it is writable, before GitHub issues a key that it shows only once."""
     existing = [name for name in (KEY_FILE, SECRET_FILE, ENV_FILE) if (directory / name).exists()]
     if existing:
         raise SetupProblem(
@@ -62,7 +62,7 @@ def prepare_credentials_directory(directory: Path) -> None:
 def save_credentials(
     directory: Path, app: NewApp, *, api_url: str = "", github_url: str = "", public_url: str = ""
 ) -> Path:
-    """Write the credentials and return the file of variables, which is written last and names the others."""
+    """Write the credentials and return the environment file, which is written last and refers to the others."""
     _write_private_file(directory / KEY_FILE, app.private_key.strip() + "\n")
     _write_private_file(directory / SECRET_FILE, app.webhook_secret + "\n")
     variables = {
@@ -79,7 +79,7 @@ def save_credentials(
 
 
 def _write_private_file(path: Path, text: str) -> None:
-    """Create a file with mode 0600, and flush it to disk."""
+    """Create a file with mode 0600 and flush it to disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""The manifest from which GitHub creates the App, and the addresses in it."""
+"""The manifest from which GitHub creates the App, and the addresses used in it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from prd2pr.server.settings import ServerSettings
 PROJECT = "https://github.com/prd2pr/prd2pr"
 DEFAULT_API, DEFAULT_WEB = "https://api.github.com", "https://github.com"
 WEBHOOK_PATH, CALLBACK_PATH = "/webhook", "/setup/callback"
-NAME_LIMIT = 34  # GitHub's, for the name of an App
+NAME_LIMIT = 34  # GitHub's limit for the name of an App
 ORGANIZATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104 - only compared, not bound
 
 
 def build_app_manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
-    """Build the manifest. `base`: the address that the browser returns to."""
+    """Build the manifest. `base` is the address to which GitHub redirects the browser."""
     public = settings.public_url.rstrip("/")
     return {
         "name": make_app_name(settings),
@@ -35,13 +35,19 @@ def build_app_manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
 
 
 def make_app_name(settings: ServerSettings) -> str:
-    """Return a name with the server's host: App names are unique on GitHub. GitHub's page lets people change it."""
+    """Return an App name that includes the server's host, because App names are unique on GitHub.
+
+    People can change it on GitHub's page.
+    """
     host = urlsplit(settings.public_url).hostname or ""
     return f"prd2pr {host}"[:NAME_LIMIT].strip()
 
 
 def make_github_web_url(settings: ServerSettings) -> str:
-    """Return the address of GitHub's web pages; for GitHub Enterprise it is derived from the API's, unless set."""
+    """Return the address of GitHub's web pages.
+
+    For GitHub Enterprise, it is derived from the API's address unless set.
+    """
     api, pages = settings.github_api_url.rstrip("/"), settings.github_url.rstrip("/")
     if pages != DEFAULT_WEB or api == DEFAULT_API:
         return pages
@@ -52,7 +58,7 @@ def make_github_web_url(settings: ServerSettings) -> str:
 
 
 def make_creation_url(settings: ServerSettings, organization: str, state: str) -> str:
-    """Return the address that the form is posted to: the account's or the organisation's settings."""
+    """Return the URL to post the form to, in the settings of the account or organization."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise UsageProblem(
             f"{organization!r} is not a valid organisation", where="--organization", remedy="Write its login."
@@ -70,9 +76,9 @@ def make_installation_url(settings: ServerSettings, slug: str) -> str:
 
 
 def find_return_address(settings: ServerSettings, asked_host: str, port: int) -> str:
-    """Return the known address of this server that matches the request's `Host`; empty if none does.
+    """Return the known address of this server that matches the request's `Host`, or "" if none does.
 
-    It must be the address that the browser used, since the state is in a cookie of that host.
+    It must be the address that the browser used, because the state is in a cookie of that host.
     """
     public = settings.public_url.rstrip("/")
     own = {f"{name}:{port}": f"http://{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
@@ -80,7 +86,7 @@ def find_return_address(settings: ServerSettings, asked_host: str, port: int) ->
 
 
 def check_public_url(settings: ServerSettings) -> str:
-    """Return a warning if GitHub cannot deliver to the public address; GitHub would refuse the App."""
+    """Return a warning if GitHub cannot deliver to the public address, in which case it would refuse the App."""
     parts = urlsplit(settings.public_url)
     if (parts.hostname or "") in LOOPBACK:
         return (

@@ -17,13 +17,17 @@ from prd2pr.server.setup.manifest import make_github_web_url
 
 OFFER_ACTIONS = frozenset({"created", "added"})
 REMOVAL_ACTIONS = frozenset({"deleted", "suspend"})
-# An App installed on a whole organisation must not flood it with pull requests.
+# An App installed on a whole organization must not flood it with pull requests.
 MAX_OFFERS = 25
 
 
 @dataclass(frozen=True)
 class OnboardingResult:
-    """`left_out`: repositories beyond the limit; installing the App on selected repositories covers those."""
+    """The result of onboarding.
+
+    `left_out` lists the repositories beyond the limit; they can be onboarded by installing the App on them
+    individually.
+    """
 
     offered: tuple[SetupOffer, ...] = ()
     problems: tuple[tuple[str, Prd2prError], ...] = ()
@@ -36,7 +40,10 @@ Offer = Callable[[int, str], SetupOffer]
 def onboard_repositories(
     event: AppInstalled, installations: Installations, make_offer: Offer, most: int = MAX_OFFERS
 ) -> OnboardingResult:
-    """Offer the set-up to each added repository. A failure affects only its repository; repeating is safe."""
+    """Offer the set-up to each added repository.
+
+    A failure affects only its own repository, and repeating the call is safe.
+    """
     if event.action in REMOVAL_ACTIONS:
         installations.forget(event.installation)
     if event.action not in OFFER_ACTIONS:

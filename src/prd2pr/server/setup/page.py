@@ -1,6 +1,6 @@
 """`prd2pr serve --setup`: a page that creates the App, and the callback that GitHub redirects to.
 
-Creating the App yields the server's key, so the page opens only with the word that the terminal shows. The callback is
+Creating the App yields the server's key, so the page opens only with the word shown in the terminal. The callback is
 accepted once, with the state that this page gave to the same browser.
 """
 
@@ -38,12 +38,12 @@ from prd2pr.templating import render_template, template_root
 
 COOKIE = "prd2pr_setup"
 STATE_SECONDS = 3600.0
-# Shown before GitHub creates the App, whose key would be lost.
+# Shown before GitHub creates the App, because its key would be lost.
 NO_RETURN_ADDRESS = (
     "GitHub cannot redirect back to this address. Open the page as http://127.0.0.1:{port}, from another machine "
     "through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url, with the same word."
 )
-MAX_PENDING_STATES = 16  # opened pages without a callback yet
+MAX_PENDING_STATES = 16  # opened pages whose callback has not arrived
 
 
 @dataclass
@@ -61,14 +61,14 @@ class PendingStates:
         return state
 
     def consume(self, state: str, cookie: str) -> bool:
-        """Return whether the state is valid and belongs to this browser; it is used up either way."""
+        """Return whether the state is valid and belongs to this browser. It is used up either way."""
         ends = self.pending.pop(state, 0.0)
         return ends > self.now() and compare_digest(state.encode(), cookie.encode())
 
 
 @dataclass(frozen=True)
 class SetupFlow:
-    """`on_created` is called with the App once its key is on disk."""
+    """The set-up in progress. `on_created` is called with the App once its key is on disk."""
 
     settings: ServerSettings
     directory: Path
@@ -113,7 +113,10 @@ def create_setup_app(setup: SetupFlow) -> FastAPI:
 
 
 def render_create_page(setup: SetupFlow, base: str) -> Response:
-    """Return the page that posts to GitHub. A cookie identifies the browser when it returns to `base`."""
+    """Return the page that posts to GitHub.
+
+    A cookie identifies the browser when GitHub redirects it to `base`.
+    """
     state = setup.states.create()
     page = render_setup_page(
         setup,
@@ -155,7 +158,7 @@ def exchange_code(setup: SetupFlow, code: str) -> tuple[NewApp, Path]:
 
 
 def render_setup_page(setup: SetupFlow, name: str, status: int = 200, **values: object) -> HTMLResponse:
-    """Render a page. Its policy allows our style sheet and a form that posts to GitHub, nothing else."""
+    """Render a page whose security policy allows only our style sheet and a form that posts to GitHub."""
     github = urlsplit(make_github_web_url(setup.settings))
     headers = {
         "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "

@@ -1,4 +1,5 @@
-"""Durable processing of deliveries by dbos: queued per repository, started elsewhere, retried, finally dead-lettered.
+"""Durable processing of deliveries by dbos: queued per repository, retried, and finally dead-lettered.
 
-Offers `service.add_work_service`. May import `prd2pr.github` and the server's database, inbox, orders, installations.
+The work itself runs in a workflow or another process. Offers `service.add_work_service`. May import `prd2pr.github` and
+the server's database, inbox, orders and installations.
 """

@@ -1,7 +1,7 @@
 """Batches in the inbox: all waiting deliveries of a repository, handled together by one dbos workflow.
 
-A batch is fixed when it is taken, and every change here may be repeated: of a step that runs again, or in a replica
-that has lost its workflow to another one, nothing but the first run has an effect.
+A batch does not change after it is taken, and every update here is idempotent: if a step runs again, or if it runs in a
+replica that has lost its workflow to another one, only the first execution has an effect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_LANES = 500
 
 @dataclass(frozen=True)
 class BatchDelivery:
-    """A delivery of a batch, as its effect gets it."""
+    """A delivery of a batch, as passed to its effect."""
 
     guid: str
     event: str
@@ -26,14 +26,14 @@ class BatchDelivery:
 
 @dataclass(frozen=True)
 class Batch:
-    id: str  # named after its oldest delivery, once for each time that delivery is queued
+    id: str  # named after its oldest delivery and the number of times that delivery has been queued
     lane: str
     deliveries: tuple[BatchDelivery, ...]
 
 
 @dataclass(frozen=True)
 class BatchKey:
-    """What a workflow needs to know to work on a batch."""
+    """The identity of a batch, as passed to its workflow."""
 
     id: str
     lane: str
@@ -70,16 +70,17 @@ def list_waiting(database: Database) -> list[BatchKey]:
 
 
 def list_taken(database: Database) -> list[BatchKey]:
-    """Return the batches that were taken and are not settled."""
+    """Return the batches that were taken and are not finished."""
     with database.reading() as connection:
         return [BatchKey(batch, lane, max(1, attempt)) for batch, lane, attempt in connection.execute(SELECT_TAKEN)]
 
 
 def take_batch(database: Database, key: BatchKey) -> bool:
-    """Take all waiting deliveries of the lane, unless it was done before; return whether any is left to work on.
+    """Take all waiting deliveries of the lane, unless this batch is done; return whether any work is left.
 
-    The oldest delivery gives the batch its name. The lane is locked and not its rows, which two replicas would lock in
-    different orders."""
+    The batch is named after its oldest delivery. This locks the lane instead of its rows, because two replicas could
+    lock the rows in different orders.
+    """
     guid, _, number = key.id.rpartition(".")
     with database.writing() as connection:
         lock_writes(connection, WriteLock.TAKE_BATCH, key.lane)
@@ -97,7 +98,7 @@ def read_batch(database: Database, key: BatchKey) -> Batch:
 
 
 def read_payloads(database: Database, batch: str) -> list[tuple[str, bytes]]:
-    """Return event and body of a batch's deliveries, oldest first."""
+    """Return the event name and body of each delivery of a batch, oldest first."""
     query = text(
         "SELECT event, body FROM deliveries WHERE batch = :id AND state = 'taken' AND body IS NOT NULL ORDER BY id"
     )
@@ -111,7 +112,7 @@ def settle_batch(database: Database, batch: str, effect: str) -> None:
 
 
 def fail_batch(database: Database, batch: str, error: str, *, is_last: bool) -> None:
-    """Record why an attempt failed; after the last one the deliveries are dead letters, for a person to decide."""
+    """Record why an attempt failed. After the last attempt, the deliveries become dead letters."""
     with database.writing() as connection:
         given = {"id": batch, "error": error[:2000]}
         if is_last:

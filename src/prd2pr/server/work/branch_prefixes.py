@@ -10,7 +10,7 @@ from prd2pr.github.client.calls import RepositoryApi
 
 
 def parse_branch_prefix(configuration: bytes | None) -> str:
-    """Return the configured prefix; the default if the configuration is invalid, which the worker reports."""
+    """Return the configured prefix, or the default if the configuration is invalid, which the worker reports."""
     try:
         return load_config(configuration.decode("utf-8", "replace") if configuration else None).branch_prefix
     except ConfigInvalid:
@@ -18,5 +18,5 @@ def parse_branch_prefix(configuration: bytes | None) -> str:
 
 
 def read_branch_prefix(wire: RepositoryApi) -> str:
-    """Return the prefix configured on the default branch, read over the API."""
+    """Return the prefix configured on the default branch, read through the API."""
     return parse_branch_prefix(read_remote_file(wire, CONFIG_PATH))

@@ -1,4 +1,4 @@
-"""Dead letters: deliveries that were given up. List them, and queue them again on request."""
+"""Dead letters, which are deliveries that were given up: list them, and queue them again on request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_dead_letters(database: Database) -> list[DeadLetter]:
 
 
 def replay_dead_letters(database: Database, guids: Sequence[str] = ()) -> list[str]:
-    """Queue the given dead letters again with fresh attempts; all of them if none is given."""
+    """Queue the given dead letters again with fresh attempts, or all of them if none is given."""
     wanted = [each.guid for each in list_dead_letters(database) if not guids or each.guid in guids]
     with database.writing() as connection:
         for guid in wanted:

@@ -1,4 +1,4 @@
-"""Effect: start the repository's own Actions workflow; the run is found again by the batch's mark."""
+"""An effect that starts the repository's own Actions workflow. The run is found again by the batch's mark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
 from prd2pr.state.server_commands import ServerCommand, format_server_commands
 
 WORKFLOW = "prd2pr.yml"
-# The workflow file predates these inputs: the run was accepted, but cannot be identified.
+# The workflow file predates these inputs: GitHub accepted the run, but it cannot be identified.
 UNTRACKED_RUN = "accepted"
 MAX_COMMENTS = 500
-# A dispatch in flight when its sender died arrives, and its run is listed, within this time or never.
+# If the sender dies during a dispatch, the run is listed within this time or never.
 SETTLES_SECONDS = 30.0
 
 GetHub = Callable[[str], GitHubHub]
@@ -40,7 +40,7 @@ class WorkflowDispatch:
         return str(run) if run else None
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
-        """Start the workflow. An older workflow file gets only the inputs it supports."""
+        """Start the workflow. An older workflow file receives only the inputs it supports."""
         hub, mark = self.get_hub(batch.lane), make_run_mark(batch.id, turn)
         base, orders = hub.default_branch(), list_open_orders(self.database, batch.lane)
         run = start_workflow(hub, base, build_workflow_inputs(batch, mark, orders), mark, ask)
@@ -54,7 +54,7 @@ class WorkflowDispatch:
         return str(run) if run else mark
 
     def has_started(self, batch: Batch, mark: str) -> bool:
-        """Return whether the run exists: GitHub may accept a dispatch without creating one."""
+        """Return whether the run exists, since GitHub may accept a dispatch without creating a run."""
         if mark == UNTRACKED_RUN:
             return True
         wire = self.get_hub(batch.lane).api
@@ -62,9 +62,11 @@ class WorkflowDispatch:
 
 
 def start_workflow(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: str, ask: RecordRequest) -> int | None:
-    """Dispatch the workflow; None if it does not know the inputs.
+    """Dispatch the workflow and return the run's id, or None if the workflow does not have these inputs.
 
-    An error of the first request is final. After a lost answer a later error says nothing about the first request."""
+    An error of the first request is final. If a response was lost, an error of a later request says nothing about the
+    first one.
+    """
     sent: list[str] = []
 
     def record_request() -> None:
@@ -85,7 +87,7 @@ def make_run_mark(batch: str, turn: int) -> str:
 
 
 def build_workflow_inputs(batch: Batch, mark: str, orders: tuple[ServerCommand, ...] = ()) -> dict[str, str]:
-    """Build the workflow's inputs, with the comments to answer if the branches hold nothing about them."""
+    """Build the workflow's inputs, including the latest comments that may need an answer."""
     comments = dict.fromkeys(each.comment for each in batch.deliveries if each.comment)
     inputs = {"delivery": mark, "reason": "the App's server", "said": ",".join(list(comments)[-MAX_COMMENTS:])}
     return {**inputs, "orders": format_server_commands(orders)} if orders else inputs

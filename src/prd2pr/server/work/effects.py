@@ -1,4 +1,4 @@
-"""The interface of effects: what is started for a batch. The server itself runs neither a model nor a test."""
+"""The interface of effects, which start the work for a batch. The server itself runs neither models nor tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.errors import Prd2prError
 from prd2pr.server.work.batches import Batch
 
 MAX_STARTS = 3
-# Records that a request is about to be sent; raises if another replica works on the batch by now.
+# Records that a request is about to be sent; raises if another replica has taken over the batch.
 RecordRequest = Callable[[], None]
 
 
@@ -18,19 +18,22 @@ class EffectUnclear(Prd2prError):
 
 
 class Effect(Protocol):
-    """`turn` counts from 1 to `MAX_STARTS`; each later turn follows a start that did not begin in time."""
+    """Starts the work for a batch.
+
+    `turn` counts from 1 to `MAX_STARTS`; each later turn follows a start whose work did not begin in time.
+    """
 
     @property
     def settles_in(self) -> float:
-        """Seconds after a request in which its work may still appear."""
+        """Seconds after a request during which its work may still appear."""
         ...
 
     def find(self, batch: Batch) -> str | None:
-        """Return the mark of work already started for this batch, in any turn."""
+        """Return the mark of work already started for this batch in any turn."""
         ...
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
-        """Start the work and return its mark. Call `ask` right before each external request."""
+        """Start the work and return its mark. Call `ask` immediately before each external request."""
         ...
 
     def has_started(self, batch: Batch, mark: str) -> bool: ...

@@ -1,8 +1,8 @@
-"""Let dbos do the work: it queues batches by repository, limits their rate, delays retries, recovers what was killed.
+"""Run the work with dbos, which queues batches by repository, limits their rate, delays retries and recovers crashes.
 
-One workflow is one attempt at a batch. dbos records what its steps return and runs only the step again that was in
-flight; an execution that lost its workflow to another replica can record nothing any more. The inbox can do without
-dbos's own database: a batch without a workflow gets another one.
+One workflow is one attempt at a batch. dbos records the results of its steps and repeats only the step that was in
+flight; an execution that lost its workflow to another replica can no longer record anything. The inbox does not depend
+on dbos's own database: a batch without a workflow gets a new one.
 
 dbos is global to the process, and so are the names below.
 """
@@ -34,7 +34,7 @@ from prd2pr.server.work.effects import MAX_STARTS, Effect, EffectUnclear
 
 log = logging.getLogger(__name__)
 
-# Increase it when the workflow below changes. Batches of another version get a new workflow.
+# Increase this when the workflow below changes. Batches of another version get a new workflow.
 STEPS_VERSION = "3"
 QUEUE, SWEEP_QUEUE, ORDER_QUEUE = "repositories", "sweeps", "orders"
 MINUTE, DAY = 60.0, 86_400.0
@@ -44,7 +44,7 @@ FINISH_SECONDS = 10
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 1.0, 30.0
 MAX_BACKOFF_SECONDS = 600.0
 FIRST_CHECK_SECONDS, MAX_CHECK_SECONDS = 0.5, 120.0
-# A record that took longer to write has an outdated time and is written again.
+# A record that took longer to write contains an outdated time and is written again.
 MAX_RECORD_SECONDS = 5.0
 REQUEST_EVENT = "request"
 
@@ -61,20 +61,20 @@ class OrderChecker(Protocol):
 
 class PeriodicSweep(Protocol):
     def sweep(self, now: float, since: float) -> bool:
-        """Look for what was lost since the last sweep; return whether the sweep finished."""
+        """Recover deliveries and runs lost since the last sweep; return whether the sweep finished."""
         ...
 
 
 @dataclass(frozen=True)
 class EngineContext:
-    """What the workflows of this process use."""
+    """Dependencies of the workflows in this process."""
 
     database: Database
     settings: ServerSettings
     replica: str
     effects: EffectSelector
     orders: OrderChecker
-    sweeper: PeriodicSweep | None = None  # None without an App
+    sweeper: PeriodicSweep | None = None  # None without a GitHub App
 
 
 _contexts: list[EngineContext] = []
@@ -85,24 +85,28 @@ def get_engine_context() -> EngineContext:
 
 
 class Outcome(TypedDict):
-    """started: `text` is the mark of the work. refused: nothing was started. unclear: something may have been."""
+    """The outcome of starting an effect.
+
+    For `started`, `text` is the mark of the work. `refused` means that nothing was started, and `unclear` that
+    something may have been.
+    """
 
     kind: Literal["started", "not yet", "refused", "unclear"]
     text: str
-    mark: str  # of work that was accepted, and may still begin
+    mark: str  # mark of work that was accepted and may still begin
 
 
-# When a request may have been sent in an earlier attempt, and the mark of the work if it is known.
+# When an earlier attempt may have sent a request, and the mark of its work if known.
 EarlierRequest = tuple[float, str] | None
 
 
 # --- the workflow -----------------------------------------------------------------------------------------------------
-# dbos records the arguments of workflows and the results of steps: plain data, which a later version can still read.
+# dbos records workflow arguments and step results, so they are plain data that a later version can still read.
 
 
 @DBOS.workflow(name="process_batch", max_recovery_attempts=None)
 def process_batch(batch: str, lane: str, attempt: int, earlier: EarlierRequest) -> str:
-    """Make one attempt at a batch. All that follows a step may be repeated."""
+    """Make one attempt at a batch. Code after a step may run more than once."""
     context, key = get_engine_context(), BatchKey(batch, lane, attempt)
     if not take_batch(context.database, key):
         return "nothing left"
@@ -139,9 +143,10 @@ def ensure_started(key: BatchKey, earlier: EarlierRequest) -> Outcome:
 
 @DBOS.step(name="start_effect")
 def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> Outcome:
-    """Start the work, or find what an earlier attempt or an earlier execution of this step started.
+    """Start the work, or find the work that an earlier attempt or an earlier execution of this step started.
 
-    Only a definite answer counts as a refusal: after it nothing is looked for."""
+    Only a definite answer counts as a refusal; after one, no started work is searched for.
+    """
     context, batch = get_engine_context(), read_batch(get_engine_context().database, key)
     effect, request = context.effects.select(batch), read_request()
     if request and request[0] == turn:
@@ -161,7 +166,10 @@ def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> Outcome:
 
 
 def record_request(turn: int) -> float:
-    """Record that a request is about to be sent; ends this execution if another one owns the workflow by now."""
+    """Record that a request is about to be sent.
+
+    This ends the execution if another one has taken over the workflow.
+    """
     while True:
         since = time.monotonic()
         now = read_time()
@@ -171,7 +179,7 @@ def record_request(turn: int) -> float:
 
 
 def read_request() -> tuple[int, float] | None:
-    """Return turn and time of the last request that this workflow recorded."""
+    """Return the turn and time of the last request that this workflow recorded."""
     found: tuple[int, float] | None = DBOS.get_all_events(str(DBOS.workflow_id)).get(REQUEST_EVENT)
     return found
 
@@ -182,7 +190,10 @@ def read_time() -> float:
 
 
 def find_earlier_start(effect: Effect, batch: Batch, asked_at: float, mark: str) -> str:
-    """Return the mark of what was started before, or ""; wait as long as a request may still be in flight."""
+    """Return the mark of work started before, or "".
+
+    Waits as long as an earlier request may still be in flight.
+    """
     while not mark:
         left = asked_at + effect.settles_in - read_time()
         try:
@@ -218,7 +229,7 @@ def make_unclear(what: str, problem: Prd2prError) -> EffectUnclear:
 
 
 def enqueue_batch(key: BatchKey, name: str, earlier: EarlierRequest = None, delay: float = 0) -> None:
-    """Queue an attempt at a batch. One with the same batch and name exists once."""
+    """Queue an attempt at a batch. Only one attempt exists for each batch and name."""
     options = SetEnqueueOptions(queue_partition_key=key.lane, delay_seconds=delay or None)
     with SetWorkflowID(f"{key.id}/{name}"), options:
         DBOS.enqueue_workflow(QUEUE, process_batch, key.id, key.lane, key.attempt, earlier)
@@ -229,7 +240,7 @@ def enqueue_batch(key: BatchKey, name: str, earlier: EarlierRequest = None, dela
 
 @DBOS.workflow(name="track_order", max_recovery_attempts=None)
 def track_order(order: str, tries: int, looks: int) -> None:
-    """Check an order, and queue the next check at growing intervals: a run may take hours."""
+    """Check an order, and queue the next check at growing intervals, since a run may take hours."""
     if not get_engine_context().orders.check(order, tries):
         delay = min(MAX_CHECK_SECONDS, FIRST_CHECK_SECONDS * 1.5 ** min(looks, 20))
         enqueue_check(OrderTry(order, tries), looks + 1, delay)
@@ -242,7 +253,7 @@ def enqueue_check(key: OrderTry, looks: int, delay: float = 0, name: str = "") -
 
 @DBOS.workflow(name="sweep", max_recovery_attempts=None)
 def run_sweep() -> float:
-    """Sweep, and return until when nothing is missing; the next sweep continues there."""
+    """Run a sweep and return the time up to which nothing is missing, where the next sweep starts."""
     context, now = get_engine_context(), read_time()
     last = DBOS.list_workflows(name="sweep", status="SUCCESS", sort_desc=True, limit=1, load_input=False)
     since = float(last[0].output or 0.0) if last else 0.0
@@ -271,8 +282,11 @@ class WorkEngine:
         self._period = -1
 
     def __enter__(self) -> WorkEngine:
-        """Launch dbos. If it was killed while creating its tables it cannot resume: its database is then recreated,
-        which is safe, since nothing in it is needed."""
+        """Launch dbos.
+
+        If dbos was killed while creating its tables, it cannot resume. Its database is then recreated, which is safe
+        because nothing in it is needed.
+        """
         try:
             self._launch()
         except SQLAlchemyError:
@@ -289,7 +303,8 @@ class WorkEngine:
             "name": "prd2pr",
             "system_database_url": url,
             "application_version": STEPS_VERSION,
-            # dbos recovers what the same executor left. There is one server on SQLite; replicas recover each other's.
+            # dbos recovers workflows of the same executor id. SQLite has only one server; replicas recover each
+            # other's.
             "executor_id": "server" if self.context.database.is_sqlite else self.context.replica,
             "log_level": "ERROR",
             "use_listen_notify": False,
@@ -310,7 +325,7 @@ class WorkEngine:
                 on_conflict="always_update",
             )
             DBOS.register_queue(SWEEP_QUEUE, global_concurrency=1, on_conflict="always_update")
-            # One at a time: a repository's client is used by one thread.
+            # One at a time, since a repository's client must be used by one thread only.
             DBOS.register_queue(
                 ORDER_QUEUE, worker_concurrency=1, polling_interval_sec=TIMER_POLL_SECONDS, on_conflict="always_update"
             )
@@ -319,7 +334,7 @@ class WorkEngine:
             raise
 
     def __exit__(self, *_: object) -> None:
-        """Start nothing more, and wait a little for what is running; the rest is recovered by the next server."""
+        """Stop starting workflows and wait briefly for the running ones; the next server recovers the rest."""
         self._destroy(FINISH_SECONDS)
 
     def _destroy(self, wait_seconds: int) -> None:
@@ -327,15 +342,15 @@ class WorkEngine:
         _contexts.pop()
 
     def enqueue(self, key: BatchKey) -> None:
-        """Queue a batch; again has no effect."""
+        """Queue a batch. Repeating this has no effect."""
         enqueue_batch(key, "1")
 
     def enqueue_check(self, key: OrderTry) -> None:
-        """Queue the first check of an order; again has no effect."""
+        """Queue the first check of an order. Repeating this has no effect."""
         enqueue_check(key, 1)
 
     def enqueue_sweep(self, now: float) -> None:
-        """Queue the sweep of this period; again, or by another replica, has no effect."""
+        """Queue this period's sweep. Repeating this has no effect, even in another replica."""
         period = int(now // (self.context.settings.sweep_minutes * MINUTE))
         if self.context.sweeper is not None and period != self._period:
             with SetWorkflowID(f"sweep-{period}"):
@@ -352,9 +367,11 @@ class WorkEngine:
             DBOS._recover_pending_workflows(dead)
 
     def requeue_lost(self, batches: Iterable[BatchKey], orders: Iterable[OrderTry] = ()) -> None:
-        """Queue those of the batches and orders again that have no workflow. Read them before.
+        """Queue those batches and orders again that have no workflow. Read them before calling this.
 
-        Whether anything was started for a batch is unknown. The minute in the name: two replicas queue it once."""
+        It is unknown whether work was started for these batches. The name includes the minute, so that two replicas
+        queue a batch only once.
+        """
         live = DBOS.list_queued_workflows(load_input=False, load_output=False)
         outdated = {each.workflow_id for each in live if each.app_version not in (None, STEPS_VERSION)}
         if outdated:
@@ -371,7 +388,7 @@ class WorkEngine:
 
 
 def create_sqlite_file(url: str) -> None:
-    """Create the file for its owner only, with a write-ahead log: one flush for each commit instead of several."""
+    """Create the file for its owner only, in WAL mode, which flushes once per commit."""
     path = Path(str(make_url(url).database))
     path.touch(mode=0o600)
     match_directory_owner(path)
@@ -385,8 +402,11 @@ def delete_sqlite_files(url: str) -> None:
 
 
 def make_dbos_url(url: str) -> str:
-    """Return the URL of dbos's own database: a second SQLite file, so that its writes do not wait for ours; in
-    PostgreSQL a schema of the same database."""
+    """Return the URL of dbos's own database.
+
+    On SQLite this is a second file, so that its writes do not wait for ours; on PostgreSQL it is a schema of the same
+    database.
+    """
     read = make_url(url)
     if read.get_backend_name() == "sqlite":
         return read.set(database=f"{read.database}-dbos").render_as_string(hide_password=False)

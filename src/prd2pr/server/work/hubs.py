@@ -1,4 +1,4 @@
-"""A pool of GitHub clients: one client and one token for each repository, reused by the next batch."""
+"""A pool of GitHub clients, with one client and one token per repository, reused by later batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RETRY_POLICY = RetryPolicy(tries=3, first_wait=0.3, longest_wait=5.0, longest_re
 
 
 class SharedTransport(httpx.BaseTransport):
-    """One connection pool and TLS context for all repositories: creating a context takes longer than a call."""
+    """One connection pool and TLS context for all repositories, because creating a context takes longer than a call."""
 
     def __init__(self) -> None:
         self._inner = httpx.HTTPTransport()
@@ -31,7 +31,7 @@ class SharedTransport(httpx.BaseTransport):
         return self._inner.handle_request(request)
 
     def close(self) -> None:
-        """Ignore a client's close: other clients still use the pool."""
+        """Do nothing when a client is closed, since other clients still use the pool."""
 
     def close_pool(self) -> None:
         self._inner.close()
@@ -39,7 +39,7 @@ class SharedTransport(httpx.BaseTransport):
 
 class HubPool:
     def __init__(self, settings: ServerSettings, permissions: Mapping[str, Access] | None = None) -> None:
-        """`permissions`: of the tokens; by default those that the configured worker needs."""
+        """Create the pool. `permissions` of the tokens default to those that the configured worker needs."""
         self.key, self.settings = read_app_key(settings), settings
         self.installations = open_installations(settings)
         # Local processes do the job's work with this token; a workflow has its own.
@@ -49,7 +49,7 @@ class HubPool:
         self._lock = threading.Lock()
 
     def get_hub(self, repository: str) -> GitHubHub:
-        """Return the repository's client. One batch at a time is worked on, so one thread uses it."""
+        """Return the repository's client. Batches of a repository run one at a time, so only one thread uses it."""
         return self._get_open(repository)[0]
 
     def get_tokens(self, repository: str) -> TokenSource:

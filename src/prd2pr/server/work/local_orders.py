@@ -1,6 +1,6 @@
-"""Effect: carry out orders in repositories on this machine, in a separate process that reports their outcome.
+"""An effect that executes orders in repositories on this machine, in a process that reports their outcome.
 
-It runs neither a model nor a test: it records a retry or reset, and the next run there follows it.
+The process runs neither models nor tests. It records a retry or reset, which the next run there follows.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class LocalOrderFailed(Prd2prError):
 
 
 class LocalOrderEffect:
-    settles_in = 0.0  # its process dies with the server
+    settles_in = 0.0  # the process dies with the server
 
     def __init__(self, settings: ServerSettings, database: Database) -> None:
         self.settings, self.database = settings, database
 
     def find(self, batch: Batch) -> None:
-        """Return None: earlier work is found on the branch."""
+        """Return None, because earlier work is found on the branch."""
         del batch
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
-        """Carry out the orders; their outcomes are recorded when this returns."""
+        """Execute the orders; their outcomes are recorded when this returns."""
         del turn
         ask()
         orders = list_open_orders(self.database, batch.lane)
         for result in self._run_orders(batch.lane, format_server_commands(orders)) if orders else ():
             settle_order(self.database, str(result["id"]), result["outcome"], str(result["answer"]))
-        return f"{len(orders)} orders carried out here"
+        return f"{len(orders)} orders executed here"
 
     def has_started(self, batch: Batch, mark: str) -> bool:
         del batch, mark
@@ -70,4 +70,4 @@ class LocalOrderEffect:
             reason = done.stderr.strip()[-1000:]
         except subprocess.TimeoutExpired:
             reason = f"it took longer than {TIMEOUT_SECONDS} seconds"
-        raise LocalOrderFailed(f"the order could not be carried out: {reason or 'no reason given'}", where=repo)
+        raise LocalOrderFailed(f"the order could not be executed: {reason or 'no reason given'}", where=repo)

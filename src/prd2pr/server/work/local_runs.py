@@ -1,7 +1,7 @@
-"""Effect: run `prd2pr action` in a process on this machine, in a fresh clone, a few at a time.
+"""An effect that runs `prd2pr action` in processes on this machine, each in a fresh clone, a few at a time.
 
-The process gets each delivery as an Actions job gets its event and does what that job would do; repeating it is safe.
-It gets a token for its repository, and neither the App's key nor any other secret of the server.
+The process receives each delivery as an Actions job receives its event and does what that job would do; repeating it is
+safe. It gets a token for its repository, but not the App's key or any other secret of the server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 # Runs with these outcomes are retried; a run that needs a person is finished.
 RETRIED_OUTCOMES = frozenset({"error"})
-# The child dies with the server, so that only the server that continues the batch works on it.
+# The child dies with the server, so that no two processes work on the same batch.
 CHILD_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -57,17 +57,17 @@ class LocalEffect:
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def stop(self) -> None:
-        """Terminate the processes. Proved work is already pushed; the next attempt continues."""
+        """Terminate the processes. Proved work is already pushed, and the next attempt continues from there."""
         for each in tuple(self._processes):
             each.send_signal(signal.SIGTERM)
 
     def find(self, batch: Batch) -> str | None:
-        """Return None: the processes of a killed server died with it."""
+        """Return None, because the processes of a killed server died with it."""
         del batch
         return None
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
-        """Do the whole work; it is finished when this returns."""
+        """Do all the work; it is finished when this returns."""
         del turn
         with self._slots, tempfile.TemporaryDirectory(dir=self._make_clones_directory(), prefix="run-") as scratch:
             place = Path(scratch)
@@ -87,7 +87,7 @@ class LocalEffect:
         return True
 
     def _run_process(self, env: Mapping[str, str], place: Path, output: Path) -> int:
-        """Run the process and return its exit status. After the time limit it gets SIGTERM, then SIGKILL."""
+        """Run the process and return its exit status. After the time limit it receives SIGTERM, then SIGKILL."""
         command = [sys.executable, "-c", CHILD_LAUNCHER, str(os.getpid()), "-m", "prd2pr", "action"]
         with output.open("wb") as out:
             process = subprocess.Popen(
@@ -139,7 +139,7 @@ class LocalEffect:
 
 
 def add_missing_sender(body: bytes, me: Actor) -> bytes:
-    """Name the App as sender of a delivery that GitHub did not send."""
+    """Set the App as the sender of a delivery that GitHub did not send."""
     payload = json.loads(body)
     payload.setdefault("sender", {"login": me.login, "id": me.id, "type": "Bot" if me.bot else "User"})
     return json.dumps(payload).encode()

@@ -1,5 +1,7 @@
-"""Find the outcome of orders that were given to a run: done if the branch says so, refused if the pull request has an
-answer. A run that ended without either was killed or cancelled while queued: the order is submitted again.
+"""Find the outcome of orders that were given to a run.
+
+An order is done if the branch says so, and refused if the pull request has an answer. A run that ended without either
+was killed, or cancelled while queued, so the order is submitted again.
 
 dbos queues the checks of an order one after another, and the outcome is written once.
 """
@@ -41,7 +43,7 @@ log = logging.getLogger(__name__)
 MAX_RUNS = 3
 NO_ANSWER = "{runs} runs got this order, and none of them reported its outcome."
 UNREADABLE = "The order cannot be read: another version of this server recorded it. Give it again."
-TOO_OLD = f"The order was not carried out within {MAX_COMMAND_AGE.days} days."
+TOO_OLD = f"The order was not executed within {MAX_COMMAND_AGE.days} days."
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,12 @@ class OrderResult:
 
 class OrderTracker:
     def __init__(self, parts: ServerContext, get_hub: GetHub | None = None) -> None:
-        """`get_hub`: None without a GitHub App."""
+        """Create the tracker. `get_hub` is None without a GitHub App."""
         self.parts, self.get_hub = parts, get_hub
         self.local_lanes = list_local_lanes(parts.settings)
 
     def check(self, order: str, tries: int) -> bool:
-        """Check an order; return whether it is settled, or submitted once more."""
+        """Check an order; return whether it has an outcome or was submitted again."""
         try:
             with self.parts.database.reading() as connection:
                 it = find_order(connection, order)
@@ -69,7 +71,7 @@ class OrderTracker:
         except (Prd2prError, SQLAlchemyError) as problem:
             log.warning("the outcome of order %s cannot be read now: %s", order, problem)
             return False
-        except Exception:  # of one order: it is checked again
+        except Exception:  # a failure affects one order only, which is checked again
             log.exception("the outcome of order %s cannot be read now", order)
             return False
         return it is None or bool(it.outcome) or it.tries != tries
@@ -88,11 +90,11 @@ class OrderTracker:
     def _check_run(self, it: OrderRecord, order: ServerCommand) -> None:
         if (
             self.get_hub is None or it.repo in self.local_lanes
-        ):  # local orders are settled as soon as they are carried out
+        ):  # local orders have an outcome as soon as they were executed
             self._resubmit(it, order, "")
             return
         hub = self.get_hub(it.repo)
-        run = self._find_run(hub, it)  # first: once it has ended, all it did is visible
+        run = self._find_run(hub, it)  # read first: once the run has ended, all its results are visible
         result = find_order_result(hub, order, f"{read_branch_prefix(hub.api)}{order.prd}")
         if result is not None:
             settle_order(self.parts.database, it.id, result.outcome, result.answer, result.url)
@@ -100,17 +102,18 @@ class OrderTracker:
             self._resubmit(it, order, run.url if run else "")
 
     def _may_still_finish(self, hub: GitHubHub, it: OrderRecord) -> bool:
-        """Return whether a run in progress may still settle the order after the last attempt.
+        """Return whether a run in progress may still complete the order after the last attempt.
 
-        Cancelled runs report nothing, and the run in progress gets all orders."""
+        Cancelled runs report nothing, and the run in progress receives all orders.
+        """
         return it.tries >= MAX_RUNS and self.parts.settings.workers == "actions" and bool(hub.active_runs(WORKFLOW))
 
     def _find_run(self, hub: GitHubHub, it: OrderRecord) -> WorkflowRun | None:
-        """Return the run to wait for; None if there is none. A local process has ended when its delivery is done."""
+        """Return the run to wait for, or None. A local process has ended once its delivery is done."""
         return None if self.parts.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
 
     def _resubmit(self, it: OrderRecord, order: ServerCommand, url: str) -> None:
-        """Submit the order again, unless it is beyond the orders that a run gets, so that no run had it yet."""
+        """Submit the order again or give it up, but wait if no run has received it because of too many older orders."""
         if order not in list_open_orders(self.parts.database, it.repo):
             return
         if it.tries >= MAX_RUNS:

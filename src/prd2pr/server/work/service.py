@@ -1,6 +1,6 @@
-"""Background threads: one hands the engine what is due, and with several replicas one records heartbeats.
+"""Background threads: one passes due work to the engine and, if there are several replicas, one records heartbeats.
 
-Nothing here delays an acknowledgement: a thread loads dbos after the server has started to listen.
+Nothing here delays an acknowledgement: a thread imports dbos after the server has started to listen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
-# Unused here. Otherwise dbos loads it in a thread, and requests that read meanwhile would fail.
+# Unused here. Otherwise dbos imports it in a thread, and concurrent requests that read would fail.
 import sqlalchemy.orm  # noqa: F401
 from fastapi import FastAPI
 from sqlalchemy import text
@@ -54,7 +54,7 @@ class WorkService:
         if not parts.database.is_sqlite:
             self._threads.append(threading.Thread(target=self._send_heartbeats, name="work-signs", daemon=True))
         self._database_lock = ExitStack()
-        # Before anything is served, so that the error is reported at start-up.
+        # Done before anything is served, so that the error is reported at start-up.
         self._database_lock.enter_context(hold_database_lock(parts.settings.database))
 
     def __enter__(self) -> WorkService:
@@ -86,21 +86,21 @@ class WorkService:
                 "no worker is configured (PRD2PR_APP_ID is not set): deliveries are stored, but no work is done"
             )
             return
-        from prd2pr.server.work.wiring import open_engine  # loads dbos, which is slow
+        from prd2pr.server.work.wiring import open_engine  # imports dbos, which is slow
 
         while not self._stopping.is_set():
             try:
                 with open_engine(self.parts, self.replica) as engine:
                     self._feed(engine)
-            except Prd2prError as problem:  # such as an invalid key: only a restart helps
+            except Prd2prError as problem:  # for example an invalid key, which requires a restart
                 log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - no traceback needed
                 return
-            except Exception:  # top level of the thread: deliveries are still stored meanwhile
+            except Exception:  # top level of the thread: deliveries are still stored in the meantime
                 log.exception("the work was interrupted and restarts")
                 self._stopping.wait(RESTART_SECONDS)
 
     def _feed(self, engine: WorkEngine) -> None:
-        """Queue what is due, and recover what other replicas and earlier servers left."""
+        """Queue due work, and recover the work of other replicas and earlier servers."""
         database, lease = self.parts.database, self.parts.settings.lease_seconds
         queued: set[str] = set()
         recover_at = lost_at = 0.0
@@ -131,8 +131,8 @@ class WorkService:
 
 
 # --- live replicas ----------------------------------------------------------------------------------------------------
-# dbos recovers only what its own process left. A replica that was merely slow loses its workflows too, which is safe:
-# dbos lets an execution record nothing, and so send nothing, once another one owns its workflow.
+# dbos recovers only the workflows of its own process. A replica that was merely slow loses its workflows too,
+# which is safe: once another execution owns a workflow, the old one can record nothing, and so send nothing.
 
 RECORD_HEARTBEAT = text(
     """INSERT INTO replicas (id, started_at, seen_at) VALUES (:me, :now, :now)
@@ -146,7 +146,7 @@ def record_heartbeat(database: Database, replica: str) -> None:
 
 
 def list_live_replicas(database: Database, seconds: float) -> set[str]:
-    """Return the replicas seen within the given time, and forget the others."""
+    """Return the replicas seen within the given time, and delete the others."""
     with database.writing() as connection:
         old = {"old": read_database_time(connection) - seconds}
         connection.execute(text("DELETE FROM replicas WHERE seen_at < :old"), old)
@@ -154,6 +154,6 @@ def list_live_replicas(database: Database, seconds: float) -> set[str]:
 
 
 def remove_replica(database: Database, replica: str) -> None:
-    """Let the others continue this replica's work at once."""
+    """Delete this replica's heartbeat, so that the others continue its work at once."""
     with database.writing() as connection:
         connection.execute(text("DELETE FROM replicas WHERE id = :me"), {"me": replica})

@@ -1,4 +1,4 @@
-"""Effect of a batch of an installation: offer its repositories the set-up pull request."""
+"""An effect that offers the set-up pull request to the repositories of an installation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.server.work.batches import Batch, read_payloads
 from prd2pr.server.work.effects import RecordRequest
 
 log = logging.getLogger(__name__)
-# The repository or the installation is gone meanwhile, so there is nothing to offer.
+# The repository or the installation no longer exists, so there is nothing to offer.
 GONE_ERRORS = (NotFoundThere, RepositoryArchived)
 
 
@@ -30,7 +30,7 @@ class OnboardingEffect:
         self._offer = offering
 
     def find(self, batch: Batch) -> str | None:
-        """Return None: offering again finds earlier offers."""
+        """Return None, because offering again finds earlier offers."""
         del batch
         return None
 
@@ -48,7 +48,7 @@ class OnboardingEffect:
         return "; ".join(summaries) or "nothing to offer"
 
     def has_started(self, batch: Batch, mark: str) -> bool:
-        """Return True: everything is done when `begin` returns."""
+        """Return True, because all work is done when `begin` returns."""
         del batch, mark
         return True
 

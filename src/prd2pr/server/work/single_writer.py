@@ -1,4 +1,4 @@
-"""A lock file that gives a SQLite database to one server. The kernel releases it however the server dies."""
+"""A lock file that reserves a SQLite database for one server. The kernel releases it however the server ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.server.file_owner import match_directory_owner
 
 @contextmanager
 def hold_database_lock(url: str) -> Iterator[None]:
-    """Hold the lock while the context is open; raise if another server has it. Does nothing for PostgreSQL."""
+    """Hold the lock while the context is open; raise if another server holds it. Does nothing for PostgreSQL."""
     read = make_url(url)
     if read.get_backend_name() != "sqlite" or not read.database or read.database == ":memory:":
         yield

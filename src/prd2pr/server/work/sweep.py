@@ -1,6 +1,6 @@
-"""A periodic sweep for what was lost: deliveries that did not arrive, and branches whose run has stopped.
+"""A periodic sweep for deliveries that did not arrive, and for branches whose run has stopped.
 
-GitHub redelivers the former; for the latter a delivery with a unique id is put into the inbox.
+The sweep asks GitHub to redeliver the former. For the latter, it puts a delivery with a unique id into the inbox.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ DAY = 86_400.0
 MAX_LOOKBACK_SECONDS = 3 * DAY - 3600
 OVERLAP_SECONDS = 1800.0  # a delivery may appear in the log late
 MAX_ATTEMPTS = 10
-IN_FLIGHT_SECONDS = 30.0  # a delivery that seems to have failed may still be on its way
-PRD_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,100}")  # the branch name after its prefix
+IN_FLIGHT_SECONDS = 30.0  # a delivery that seems to have failed may still be in transit
+PRD_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,100}")  # the part of the branch name after the prefix
 
 
 def should_keep_running(status: Status) -> bool:
-    """Return whether the PRD is to continue without a person."""
+    """Return whether the PRD can continue without a person."""
     return status.order == "run" and not status.halted and status.state is ProjectState.SPRINT_ACTIVE
 
 
 def is_branch_stuck(status: Status, moved_at: float, now: float, *, after: float, at_work: bool) -> bool:
-    """Return whether a branch to be continued has no run and was last moved at least `after` seconds ago."""
+    """Return whether a branch that can continue has no run and was last moved at least `after` seconds ago."""
     return should_keep_running(status) and not at_work and now - moved_at >= after
 
 
 class Sweeper:
     def __init__(self, parts: ServerContext, hubs: HubPool) -> None:
         self.parts, self.hubs = parts, hubs
-        self._idle_heads: set[tuple[str, str]] = set()  # repository and head that need no run
+        self._idle_heads: set[tuple[str, str]] = set()  # (repository, head) pairs that need no run
 
     def sweep(self, now: float, since: float) -> bool:
-        """Sweep; `since` is the time of the last one. Return whether it finished. Repeating it is safe."""
+        """Sweep everything since the last sweep at `since`; return whether it finished. Repeating it is safe."""
         with open_delivery_log(self.hubs.key, self.parts.settings.github_api_url, RETRY_POLICY) as app:
             try:
                 self.redeliver_missing(app, now, since)
@@ -67,7 +67,7 @@ class Sweeper:
     # --- deliveries ---------------------------------------------------------------------------------------------------
 
     def redeliver_missing(self, app: DeliveryLog, now: float, since: float) -> int:
-        """Request redelivery of deliveries that did not arrive; return how many."""
+        """Ask GitHub to redeliver deliveries that did not arrive; return their number."""
         back = max(since - OVERLAP_SECONDS, now - MAX_LOOKBACK_SECONDS)
         failed = [
             each
@@ -80,13 +80,13 @@ class Sweeper:
         for each in missing:
             app.redeliver(each.id)
         if missing:
-            log.warning("%d deliveries had not arrived; GitHub was requested to redeliver them", len(missing))
+            log.warning("%d deliveries had not arrived; GitHub was asked to redeliver them", len(missing))
         return len(missing)
 
     # --- branches -----------------------------------------------------------------------------------------------------
 
     def continue_stuck_branches(self, app: DeliveryLog, now: float) -> int:
-        """Start a run for each stuck branch; return how many. A failing repository does not stop the others."""
+        """Start a run for each stuck branch and return their number. A failing repository does not stop the others."""
         found = 0
         for installation in app.installations():
             token = StaticToken(app.token(installation))
@@ -115,7 +115,7 @@ class Sweeper:
         finally:
             hub.close()
         for sha in stuck:
-            # Once for each head: one that still does not move needs a person.
+            # Once per head: a branch that still does not move needs a person.
             insert_run_request(self.parts.database, name, f"stuck-{name.replace('/', '.')}-{sha}", now)
             log.warning("%s: no run continues from %s; one is started", name, sha[:12])
         if stuck:
@@ -145,7 +145,7 @@ class Sweeper:
 
 
 def parse_branch_status(data: bytes | None, where: str) -> Status | None:
-    """Return the status; None if there is none or it is unreadable, which the next run reports."""
+    """Return the status, or None if it is missing or unreadable, which the next run reports."""
     if data is None:
         return None
     try:

@@ -9,7 +9,7 @@ MIGRATIONS = (
         7,
         "batches",
         (
-            # dbos queues, delays and retries batches. What a claim had taken continues as a batch with its name.
+            # dbos queues, delays and retries batches. Deliveries taken by a claim become a batch with the claim's name.
             "ALTER TABLE deliveries RENAME COLUMN claim TO batch",
             "DROP INDEX deliveries_waiting",
             "CREATE INDEX deliveries_waiting ON deliveries (lane, id) WHERE state = 'waiting'",
@@ -22,11 +22,11 @@ MIGRATIONS = (
         6,
         "what was asked for",
         (
-            # `resumed` is the epoch. A request is recorded before it is sent, with turn and time.
+            # `resumed` is the epoch. Each request is recorded with its turn and time before it is sent.
             "ALTER TABLE claims ADD COLUMN asked_turn INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE claims ADD COLUMN asked_at {real} NOT NULL DEFAULT 0",
             "ALTER TABLE claims ADD COLUMN mark TEXT NOT NULL DEFAULT ''",
-            # It is unknown how far these had come.
+            # It is unknown how far these claims had progressed.
             "UPDATE claims SET asked_turn = 1, asked_at = lease_until WHERE state = 'open'",
             "CREATE INDEX claims_left ON claims (lease_until) WHERE state = 'open'",
         ),
@@ -41,7 +41,7 @@ MIGRATIONS = (
         2,
         "claims",
         (
-            # All waiting deliveries of a lane, taken together by a replica. state: open, done, failed
+            # All waiting deliveries of a lane, taken together by one replica; state: open, done, failed
             """CREATE TABLE claims (
                  id TEXT PRIMARY KEY,
                  lane TEXT NOT NULL,
@@ -53,7 +53,7 @@ MIGRATIONS = (
                  error TEXT NOT NULL DEFAULT '',
                  closed_at {real}
                )""",
-            # Prevents two replicas from working on one repository at once.
+            # Prevents two replicas from working on one repository at the same time.
             "CREATE UNIQUE INDEX claims_open ON claims (lane) WHERE state = 'open'",
             "CREATE INDEX claims_recent ON claims (lane, opened_at)",
             "CREATE INDEX claims_closed ON claims (closed_at) WHERE closed_at IS NOT NULL",

@@ -40,7 +40,7 @@ class EffectsByLane:
 
 
 class NoEffect:
-    """The effect of a server without an App: nothing can be started."""
+    """The effect of a server without an App, which cannot start anything."""
 
     settles_in = 0.0
 
@@ -58,7 +58,6 @@ class NoEffect:
 
 @contextmanager
 def stop_local_processes(effect: Effect) -> Iterator[None]:
-    """Stop the local processes before the engine ends."""
     try:
         yield
     finally:
@@ -74,7 +73,7 @@ def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
 
 @contextmanager
 def open_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
-    """Open the engine with all that this server can do."""
+    """Open the engine with all effects that this server is configured for."""
     opened = open_local_engine if not parts.settings.app_id else open_app_engine
     with opened(parts, replica) as engine:
         yield engine
@@ -96,7 +95,7 @@ def open_app_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
 
 @contextmanager
 def open_local_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
-    """Open an engine for repositories on this machine only."""
+    """Open an engine only for repositories on this machine."""
     local = LocalOrderEffect(parts.settings, parts.database)
     effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(parts.settings))
     with WorkEngine(EngineContext(parts.database, parts.settings, replica, effects, OrderTracker(parts))) as engine:

@@ -1,8 +1,8 @@
 """The table of all findings.
 
-The modules that report a finding define it: the Python rules, the gates, and for test runs and `prd2pr verify` the
-modules of this package. Verdicts, `prd2pr explain`, the documentation and comments are generated from this table.
-May import `languages` and `verification.gates`.
+Each finding is defined in the module that reports it: in the Python rules, in the gates or, for test runs and `prd2pr
+verify`, in the modules of this package. Verdicts, `prd2pr explain`, the documentation and comments use this table. May
+import `languages` and `verification.gates`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _AREAS = {
 
 
 def _build_table(kinds: Iterable[FindingKind]) -> dict[str, FindingKind]:
-    """Index the findings by code, in the order of the areas and codes."""
+    """Index the findings by code, ordered by area and code."""
     areas = list(_AREAS)
     table: dict[str, FindingKind] = {}
     for kind in sorted(kinds, key=lambda kind: (areas.index(kind.code[:3]), kind.code)):
@@ -116,7 +116,7 @@ UNSWITCHABLE: frozenset[str] = frozenset(code for code, kind in FINDINGS.items()
 
 
 def explain_finding(code: str) -> str:
-    """Return the explanation for the terminal. Raises KeyError for an unknown code."""
+    """Return the explanation of a finding for the terminal. Raise KeyError if the code is unknown."""
     kind = FINDINGS[code]
     parts = [
         f"{kind.code}  {kind.title}",
@@ -134,14 +134,14 @@ def _indent(example: str) -> str:
 
 
 def describe_severity(kind: FindingKind) -> str:
-    """Describe the effect of a finding and whether it can be configured."""
+    """Describe the effect of a finding and whether its severity can be configured."""
     effect = "refuses the step" if kind.severity == "error" else "is shown and recorded, but does not refuse the step"
     rule = "cannot be disabled" if kind.unswitchable else "configurable with `gates.severity` in .prd2pr.yml"
     return f"{kind.severity}: {effect}; {rule}" + ("; not checked in this version" if kind.reserved else "")
 
 
 def render_findings_page() -> str:
-    """Render docs/reference/findings.md: one line per finding, by area, with a link to its page."""
+    """Render docs/reference/findings.md, which lists the findings by area and links to the page of each."""
     lines = [
         "# Findings",
         "",
@@ -162,7 +162,7 @@ def _format_severity(kind: FindingKind) -> str:
 
 
 def render_finding_pages() -> dict[str, str]:
-    """Render docs/findings/RED104.md and so on: code -> page."""
+    """Render the page of each finding, such as docs/findings/RED104.md, and return the pages by code."""
     return {code: _render_page(kind) for code, kind in FINDINGS.items()}
 
 

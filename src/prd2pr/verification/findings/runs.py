@@ -1,4 +1,4 @@
-"""Findings about a test run, which any gate can report."""
+"""Findings about a test run. Any gate can report them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_strict_error(
         "RUN110",
-        "changes another stack than the one of the story",
+        "changes a stack other than the story's",
         "A repository may contain several stacks, each with its own root, language and runner. A story is proved "
         "in one of them: that stack's runner runs its tests, and mutants are tried on that stack's code. Changes "
         "in another stack would not be proved.",

@@ -75,8 +75,9 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "VER109",
         "a join does not follow from its parents",
-        "A join merges a story's branch into the branch of the PRD: git's own merge of the code, records that "
-        "follow from both, and every test that passed on either side passes. This commit is something else.",
+        "A join merges a story's branch into the branch of the PRD. It must be git's own merge of the code, its "
+        "records must follow from both parents, and every test that passed on either side must pass. This commit does "
+        "not meet these conditions.",
         bad="join(loyalty-2) contains a line that neither parent has",
         good="join(loyalty-2) is the merge that git makes of its parents, and both suites pass",
         hint="reset the branch to the join's first parent; `prd2pr run` joins the story again.",
@@ -104,7 +105,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "VER202",
         "an attestation contradicts the evidence",
-        "An attestation names other results than the evidence in the commit, or attests a step that is not proved.",
+        "An attestation names results that differ from the evidence in the commit, or attests a step that is not "
+        "proved.",
         bad="attestation: PASSED, test_redeem passed; evidence: test_redeem failed",
         good="attestation and evidence name the same tests with the same results",
         hint="do not trust its author; only the commits and their runs count.",

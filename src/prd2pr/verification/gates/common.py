@@ -1,4 +1,4 @@
-"""Checks that several gates share. Missing evidence is a finding, never a pass."""
+"""Checks that several gates share. Missing evidence is always reported as a finding."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from prd2pr.domain.stack_policy import describe_unchecked
 from prd2pr.domain.write_policy import OPEN_SCOPE, is_in_open_scope
 
 LINK_MODES = frozenset({"120000", "160000"})
-_MAX_SHOWN = 8  # of one kind; the rest is counted
+_MAX_SHOWN = 8  # findings listed per check; the others are only counted
 
 
 @dataclass(frozen=True)
 class GatePolicy:
-    """Gate settings from the configuration of the base branch."""
+    """The gate settings of the base branch's configuration."""
 
     severities: Mapping[str, Severity] = field(default_factory=dict)
     allow_manifest: bool = False
     require_sandbox: bool = False
-    mutation_ratio: float | None = 0.4  # None: no minimum
-    compare: bool = True  # REFACTOR: compare old and new code on the same calls
+    mutation_ratio: float | None = 0.4  # None means no minimum
+    compare: bool = True  # whether REFACTOR runs differential tests
 
 
 @dataclass(frozen=True)
 class GateCodes:
-    """The finding codes that one gate uses for the shared checks."""
+    """The codes under which one gate reports the findings of the shared checks."""
 
     phase: Phase
     how_tests_run: str
@@ -103,12 +103,12 @@ def check_links(evidence: Evidence, code: str) -> Iterator[Finding]:
 
 
 def is_untested_story(evidence: Evidence) -> bool:
-    """Whether the story's kind needs no RED. Only the plan sets the kind; a step cannot."""
+    """Return whether the story is of a kind that needs no RED. Only the plan sets the kind; a step cannot change it."""
     return evidence.kind in UNTESTED_KINDS
 
 
 def check_source_only(evidence: Evidence, codes: GateCodes, policy: GatePolicy) -> Iterator[Finding]:
-    """Check the scope of GREEN and REFACTOR: source files only."""
+    """Check that GREEN or REFACTOR changes only source files."""
     name = codes.phase.value.upper()
     locked = {each.path for each in evidence.locked}
     for change in evidence.changes:
@@ -140,7 +140,6 @@ def is_new_conftest(change: Change) -> bool:
 
 
 def _make_unlocked_test_finding(change: Change, codes: GateCodes) -> Finding:
-    """Report a changed test file that is not locked."""
     if change.status == "added":
         return make_finding(codes.test, "new test file that has never been seen to fail", path=change.path)
     if change.status == "deleted":
@@ -166,7 +165,7 @@ def check_locks(evidence: Evidence, codes: GateCodes) -> Iterator[Finding]:
 
 
 def find_results(run: RunSummary | None, test: str) -> list[TestResult]:
-    """Return the results of one test id; an id without parameters matches all its cases."""
+    """Return the results of a test id. An id without parameters matches all of its cases."""
     if run is None:
         return []
     known = [*run.story, *run.others_not_passed]
@@ -208,7 +207,7 @@ def _find_failure_line(result: TestResult) -> int:
 
 
 def check_no_regressions(evidence: Evidence, regressed: str, fewer: str) -> Iterator[Finding]:
-    """Check that other tests that passed before still pass and still run."""
+    """Check that tests outside the story that passed before still run and pass."""
     comparison = evidence.comparison
     if comparison is None:
         return

@@ -1,4 +1,4 @@
-"""REFACTOR: dead code may be removed together with its tests, openly."""
+"""REFACTOR: the step may remove dead code together with its tests if nothing else changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 
 
 def exclude_dead_code(evidence: Evidence) -> Evidence:
-    """Return the evidence without the removed code and tests, so that the other checks apply to the rest."""
+    """Return the evidence without the removed code and tests, so that the other checks judge only the rest."""
     removal = evidence.removal
     if removal is None or not removal.is_open:
         return evidence

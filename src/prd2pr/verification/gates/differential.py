@@ -1,4 +1,4 @@
-"""REFACTOR: old and new code must behave the same on the same calls."""
+"""REFACTOR: the old and the new code must behave the same when called in the same way."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def check_behaviour_kept(evidence: Evidence, policy: GatePolicy) -> Iterator[Fin
 
 
 def _is_comparison_required(evidence: Evidence) -> bool:
-    """Whether Python source changed and the tests pass; other cases are decided by other checks."""
+    """Return whether Python source changed and the tests pass. Other checks judge the remaining cases."""
     written = any(change.kind is PathKind.SOURCE and change.path.endswith(".py") for change in evidence.changes)
     run = evidence.head_run
     compared = evidence.comparison
@@ -102,7 +102,7 @@ def _is_comparison_required(evidence: Evidence) -> bool:
 
 
 def _report_problems(parity: DifferentialResult) -> Iterator[Finding]:
-    """Report why the code was not compared; a problem that only the new code has is the step's fault."""
+    """Report why the code was not compared. If only the new code has the problem, the step is refused."""
     for problem in parity.problems:
         yield make_finding("RFC415" if problem.startswith(AFTER_STEP_PREFIX) else "RFC414", problem)
 

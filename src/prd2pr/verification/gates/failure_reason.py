@@ -1,4 +1,4 @@
-"""RED: does a test fail because the planned code is missing, or for a reason that proves nothing?"""
+"""RED: tell a test that fails because the planned code is missing from one whose failure proves nothing."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-WrongReason = tuple[str, str]  # code, message
+WrongReason = tuple[str, str]  # finding code and message
 
 _WRONG_KINDS: dict[FailureKind, tuple[str, str]] = {
     FailureKind.SYNTAX: ("RED301", "syntax error"),
@@ -106,7 +106,7 @@ _CALL_FORM = re.compile(r"([\w.<>]+)\(\) (got an unexpected|got multiple|missing
 _NO_FILE = re.compile(r"No such file or directory: '([^']+\.py)'")
 _UNRESOLVED = re.compile(r"Name or service not known|name resolution|getaddrinfo failed|nodename nor servname")
 _LIBRARY_LACKS = re.compile(r"^module '([\w.]+)' has no attribute")
-# Shared test code of a flat project: it is committed together with the tests.
+# Modules of shared test code in a flat project. They are committed together with the tests.
 _TEST_HELPER_MODULES = frozenset(
     {"conftest", "helpers", "test_helpers", "testing_helpers", "testutils", "fixtures", "factories"}
 )
@@ -126,8 +126,8 @@ _WELL_KNOWN = frozenset(_WELL_KNOWN_WORDS.split())
 
 
 def find_wrong_reason(failure: Failure, evidence: Evidence) -> WrongReason | None:
-    """Return the finding code and message for a failure that proves nothing; None for a right failure."""
-    # `else: pytest.fail("no error")`: the subject's behaviour led there.
+    """Return the finding code and message of a failure that proves nothing, or None if the reason is right."""
+    # In `else: pytest.fail("no error")`, the subject's behaviour caused the failure.
     led = failure.kind is FailureKind.EXPLICIT and _is_on_subject(failure, evidence)
     return None if led or _is_missing_file(failure, evidence) else _classify_failure(failure, evidence)
 
@@ -148,14 +148,14 @@ def _classify_failure(failure: Failure, evidence: Evidence) -> WrongReason | Non
 
 
 def _is_missing_file(failure: Failure, evidence: Evidence) -> bool:
-    """Whether the tests load a module by its path that is still to be written."""
+    """Return whether the tests load a module that does not exist yet by its path."""
     found = _NO_FILE.search(failure.message) if failure.exception == "FileNotFoundError" else None
     return found is not None and is_startable_file(found[1]) and bool(LOADER_FUNCTIONS & set(evidence.called or ()))
 
 
 def _classify_collection_failure(failure: Failure, evidence: Evidence) -> WrongReason | None:
     if failure.exception == "TypeError" and _is_call_of_subject(failure, evidence):
-        return None  # the parameter that the story adds, used while the module is imported
+        return None  # the story adds this parameter, and the module uses it on import
     is_async = "async" in failure.message
     return ("RED206", failure.message) if is_async else ("RED205", f"cannot be collected{_describe_exception(failure)}")
 
@@ -169,7 +169,7 @@ def _describe_exception(failure: Failure) -> str:
 
 
 def _classify_exception(failure: Failure, evidence: Evidence) -> WrongReason | None:
-    """Accept an exception from the project's source, or from a test line that uses the subject."""
+    """Accept an exception raised by the project's source or by a test line that uses the subject."""
     if failure.path and not _is_in_test(failure, evidence):
         return None
     if failure.kind is FailureKind.EXCEPTION and not _is_environment_failure(failure, evidence):
@@ -185,7 +185,7 @@ def _is_on_subject(failure: Failure, evidence: Evidence) -> bool:
 
 
 def _is_environment_failure(failure: Failure, evidence: Evidence) -> bool:
-    """Whether it is a failed DNS lookup, endless recursion, or an attribute missing from a library."""
+    """Return whether a DNS lookup failed, the recursion limit was reached, or a library lacks the attribute."""
     if failure.exception in {"gaierror", "RecursionError", "MemoryError"} or _UNRESOLVED.search(failure.message):
         return True
     lacking = _LIBRARY_LACKS.search(failure.message) if failure.exception == "AttributeError" else None
@@ -199,9 +199,9 @@ def _is_in_test(failure: Failure, evidence: Evidence) -> bool:
 
 
 def _is_call_of_subject(failure: Failure, evidence: Evidence) -> bool:
-    """Whether a TypeError such as `earn() got an unexpected keyword argument 'rate'` is about the subject.
+    """Return whether a TypeError such as `earn() got an unexpected keyword argument 'rate'` is about the subject.
 
-    For a method, Python's message names the class: `App.route()`, `App.__init__()`.
+    For a method, the message contains the class: `App.route()`, `App.__init__()`.
     """
     found = _CALL_FORM.search(failure.message)
     if found is None:
@@ -245,14 +245,17 @@ def _classify_missing_without_design(failure: Failure, evidence: Evidence) -> Wr
 
 
 def _is_namesake(name: str, evidence: Evidence) -> bool:
-    """Whether a flat project has tests for this module, as `test_markdown.py` for `markdown`: then it is its own."""
+    """Return whether a flat project has tests named after this module, such as `test_markdown.py` for `markdown`.
+
+    The module is then expected to be the project's own.
+    """
     top = name.partition(".")[0]
     tests = {change.path.rpartition("/")[2] for change in evidence.changes if change.kind is PathKind.TEST}
     return evidence.flat_layout and bool(tests & {f"test_{top}.py", f"{top}_test.py"})
 
 
 def explain_foreign_module(name: str, own: frozenset[str], *, flat: bool) -> str:
-    """Say why a module of this name cannot be part of the project; empty if it can."""
+    """Explain why a module of this name cannot be part of the project. Return an empty string if it can."""
     top = name.partition(".")[0]
     if top in own:
         return ""
@@ -264,7 +267,7 @@ def explain_foreign_module(name: str, own: frozenset[str], *, flat: bool) -> str
 
 
 def _explain_known_module(top: str) -> str:
-    """Say why this is not a planned module: a library, shared test code, or a misspelt name."""
+    """Explain why the missing module is not a planned one: it is a library, shared test code or a misspelt name."""
     if top in sys.stdlib_module_names or top.lower() in _WELL_KNOWN:
         return f"`{top}` is not installed: a dependency is missing"
     if top in _TEST_HELPER_MODULES:
@@ -283,12 +286,12 @@ def _is_used(name: str, evidence: Evidence) -> bool:
 
 
 def _is_attribute_use(failure: Failure, evidence: Evidence) -> bool:
-    """Whether the tests use the missing name as an attribute of an object, as in `app.errorhandler`."""
+    """Return whether the tests use the missing name as an attribute of an object, as in `app.errorhandler`."""
     return failure.exception == "AttributeError" and f".{failure.missing.rpartition('.')[2]}" in (evidence.called or ())
 
 
 def _find_similar_name(name: str, evidence: Evidence) -> str | None:
-    """Return an existing name that is one typo away, at the first part that does not exist."""
+    """Return an existing name that differs by one typo from the first missing part of `name`."""
     known = {*evidence.project_modules, *evidence.project_names}
     parts = name.split(".")
     for end in range(1, len(parts) + 1):

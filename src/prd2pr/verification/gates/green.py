@@ -1,4 +1,4 @@
-"""GREEN: only source changed, and exactly the RED tests pass."""
+"""GREEN: only source changed, and exactly the RED tests pass now."""
 
 from __future__ import annotations
 
@@ -190,7 +190,6 @@ CODES = GateCodes(
 
 
 def check_green(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Yield the findings of the GREEN gate."""
     yield from hide_example_details(_collect_findings(evidence, policy), evidence)
 
 
@@ -213,9 +212,9 @@ def _collect_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Findin
 
 
 def _check_pre_implemented(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Check a story whose code existed already: every RED check applies except that the tests must pass.
+    """Check a story whose code existed already. All checks of RED apply, but the tests must pass.
 
-    RED is not claimed, and the story is shown as built before, not as proven.
+    The story does not claim RED and is shown as built before, not as proven.
     """
     yield from (each for each in collect_red_findings(evidence, policy) if each.code != "RED105")
     yield from check_story_tests_pass(evidence, CODES)

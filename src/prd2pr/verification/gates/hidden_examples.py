@@ -1,4 +1,4 @@
-"""RED and GREEN: checks of the hidden examples, and findings that do not reveal them."""
+"""RED and GREEN: check the hidden examples without revealing them in findings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FAILURE_DESCRIPTIONS = {
 
 
 def check_criteria_named(evidence: Evidence) -> Iterator[Finding]:
-    """RED: each hidden example names a criterion, the only thing the coder learns if it fails."""
+    """Check in RED that each hidden example names a criterion. If the example fails, the coder sees nothing else."""
     held = evidence.held_out
     if held is None or evidence.coverage is None:
         return
@@ -71,7 +71,7 @@ def check_examples_given(evidence: Evidence) -> Iterator[Finding]:
 
 
 def hide_example_details(findings: Iterable[Finding], evidence: Evidence) -> Iterator[Finding]:
-    """GREEN: reduce findings about hidden examples to the criterion and the kind of failure."""
+    """Reduce GREEN's findings about hidden examples to the criterion and the kind of failure."""
     paths = evidence.held_out.paths if evidence.held_out else frozenset()
     for each in findings:
         if each.path not in paths and not any(path in each.message for path in paths):

@@ -1,4 +1,4 @@
-"""INTEGRATED: the story's tests moved unchanged to their permanent place, and the whole suite passes."""
+"""INTEGRATED: the story's tests moved unchanged to their permanent location, and the whole suite passes."""
 
 from __future__ import annotations
 
@@ -117,7 +117,6 @@ FINDINGS: tuple[FindingKind, ...] = (
 
 
 def check_integrated(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Yield the findings of the INTEGRATED gate."""
     yield from check_runs(evidence, policy)
     yield from check_links(evidence, "INT104")
     yield from _check_moves(evidence)
@@ -128,7 +127,7 @@ def check_integrated(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding
 
 
 def _check_moves(evidence: Evidence) -> Iterator[Finding]:
-    """Check that every change is half of a move (deleted here, the same blob there) or a written living doc."""
+    """Check that every change is a moved test, which is deleted and added with the same blob, or a living doc."""
     added = {change.path: change for change in evidence.changes if change.status == "added"}
     gone = [change for change in evidence.changes if change.status == "deleted"]
     targets: set[str] = set()
@@ -149,7 +148,7 @@ def _check_moves(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _check_written_file(evidence: Evidence, change: Change) -> Iterator[Finding]:
-    """Check a file that was not moved: it must be a living doc, exactly as rendered."""
+    """Check that a file that was not moved is a living doc and is identical to its rendering."""
     if change.path not in evidence.living_docs or not is_plain_file_change(change):
         what = f"{change.status.replace('_', ' ')}; integration only moves tests and writes the living docs"
         yield make_finding("INT101", what, path=change.path)

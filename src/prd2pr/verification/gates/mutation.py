@@ -1,4 +1,4 @@
-"""Mutation testing: what GREEN requires, and what REFACTOR must not lose."""
+"""Mutation testing: GREEN requires a minimum score, and REFACTOR must not lower it."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-FEWEST_MUTANTS = 5  # below this number a ratio says nothing
-# Refactored code has other mutants: the score may fall this much although the tests detect as much.
+FEWEST_MUTANTS = 5  # with fewer mutants, the ratio is meaningless
+# Refactored code has other mutants, so the score may drop by this much although the tests are as good as before.
 SLACK = 0.15
 MORE_SURVIVORS = 3
 
@@ -148,7 +148,7 @@ def check_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
 
 
 def _is_mutation_required(evidence: Evidence) -> bool:
-    """Whether source changed and the story's tests pass; other cases are decided by other checks."""
+    """Return whether source changed and the story's tests pass. Other checks judge the remaining cases."""
     written = any(
         change.kind is PathKind.SOURCE
         and change.path.endswith(_list_mutable_suffixes(evidence))
@@ -165,7 +165,7 @@ def _is_mutation_required(evidence: Evidence) -> bool:
 
 
 def _list_mutable_suffixes(evidence: Evidence) -> tuple[str, ...]:
-    """Return the suffixes of files whose functions can be knocked out."""
+    """Return the suffixes of files in which functions can be knocked out."""
     return ENDINGS.get(evidence.stack.language, ()) if evidence.stack else (".py",)
 
 
@@ -178,7 +178,7 @@ def _report_problems(mutation: MutationResult | None) -> Iterator[Finding]:
 
 
 def _check_indifferent_tests(evidence: Evidence, mutation: MutationResult) -> Iterator[Finding]:
-    """Check for tests that pass whatever the code returns. One may check something else; most may not."""
+    """Check for tests that pass whatever the code returns. A few are reported as warnings, a majority as an error."""
     tests = {strip_test_parameters(test) for test in evidence.story_tests}
     found = [test for test in mutation.indifferent if not _has_asserted_before(evidence, test)]
     code = "GRN506" if 2 * len(found) > len(tests) else "GRN507"
@@ -187,7 +187,7 @@ def _check_indifferent_tests(evidence: Evidence, mutation: MutationResult) -> It
 
 
 def _has_asserted_before(evidence: Evidence, test: str) -> bool:
-    """Whether the test failed on an assertion at the base commit, so it does check something."""
+    """Return whether the test failed on an assertion at the base commit, which shows that it checks something."""
     before = evidence.base_run.story if evidence.base_run else ()
     return any(
         strip_test_parameters(each.id) == test and each.failure and each.failure.kind is FailureKind.ASSERTION
@@ -218,7 +218,7 @@ def _report_unjudged(mutation: MutationResult) -> Iterator[Finding]:
 
 
 def _report_untried(evidence: Evidence, mutation: MutationResult) -> Iterator[Finding]:
-    """Other languages: report the mutation layers that found nothing to try."""
+    """Report the mutation layers that found nothing to try in a language other than Python."""
     if evidence.stack is None:
         return
     tried = {
@@ -236,14 +236,14 @@ def _report_untried(evidence: Evidence, mutation: MutationResult) -> Iterator[Fi
 
 
 def check_mutation_kept(evidence: Evidence) -> Iterator[Finding]:
-    """REFACTOR: check that the tests detect as many faults in the changed code as before."""
+    """Check in REFACTOR that the tests kill as many mutants of the changed code as before."""
     before, after = evidence.bite_before, evidence.bite
     if before is None or after is None or before.problems:
         return
     for problem in after.problems:
         yield make_finding("RFC409", f"mutation testing worked before the step and fails now: {problem}")
     known = {each.function for each in before.knock_outs}
-    held = all(each.outcome != "survived" for each in before.knock_outs)  # untested functions may be renamed
+    held = all(each.outcome != "survived" for each in before.knock_outs)  # else an untested one may have been renamed
     noticed = {each.function for each in before.knock_outs if each.outcome == "killed"}
     for each in after.knock_outs:
         if (
@@ -270,13 +270,13 @@ def check_mutation_kept(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_new_public_function(evidence: Evidence, function: str) -> bool:
-    """Whether it is a new public function in another language; Python's are checked by the comparison."""
+    """Return whether this is a new public function outside Python. In Python, differential testing covers it."""
     names = {each.name for each in evidence.signatures_after} - {each.name for each in evidence.signatures_before}
     return evidence.stack is not None and any(name.endswith(f".{function}") for name in names)
 
 
 def _check_new_survivors(before: MutationResult, after: MutationResult) -> Iterator[Finding]:
-    """Check for a mutant that survives now although the same one in the same function was always killed before."""
+    """Check for mutants that survive now although the same mutants in the same function were all killed before."""
     outcomes: dict[tuple[str, str], set[str]] = {}
     for each in before.judged:
         outcomes.setdefault((each.function, each.change), set()).add(each.outcome)

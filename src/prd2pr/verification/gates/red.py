@@ -192,7 +192,6 @@ _SCOPE: dict[PathKind, tuple[str, str]] = {
 
 
 def check_red(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Yield the findings of the RED gate."""
     yield from collect_red_findings(merge_hidden_examples(evidence), policy)
     yield from _check_hidden_examples(evidence)
 
@@ -249,7 +248,7 @@ def _check_collection(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _check_broken_files(evidence: Evidence) -> Iterator[Finding]:
-    """Check for changed test files that cannot be collected, unless only a planned name is missing."""
+    """Check for changed test files that cannot be collected for any reason other than a missing planned name."""
     changed = {change.path for change in evidence.changes}
     for failure in evidence.head_run.collect_errors if evidence.head_run else ():
         wrong = find_wrong_reason(failure, evidence)
@@ -324,7 +323,7 @@ def _check_repeatable(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _check_assertion_strength(evidence: Evidence) -> Iterator[Finding]:
-    """Check that at least one test asserts on a value, not just on a type or that nothing is raised."""
+    """Check that at least one test asserts a value, not just a type or the absence of an error."""
     little = {fact.test for fact in evidence.facts if fact.code in {"RED418", "RED421", "RED422"}}
     tests = {strip_test_parameters(test) for test in evidence.story_tests}
     if tests and tests <= little:

@@ -1,4 +1,4 @@
-"""REFACTOR: behaviour unchanged and the code measurably better, or openly nothing to do."""
+"""REFACTOR: behaviour is unchanged and the code is measurably better, or the step says that it changes nothing."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 
 
 NOTHING_TO_DO = "nothing worth changing"
-# What a refactoring can improve. The number of functions does not count either way.
+# The metrics that a refactoring can improve. The number of functions is not one of them.
 MEASURE_LABELS = {
     "complexity_max": "highest complexity",
     "complexity_sum": "total complexity",
@@ -230,7 +230,6 @@ CODES = GateCodes(
 
 
 def check_refactor(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Yield the findings of the REFACTOR gate."""
     yield from check_removal(evidence)
     yield from _collect_findings(exclude_dead_code(evidence), policy)
 
@@ -262,7 +261,7 @@ def _check_has_passing_tests(evidence: Evidence) -> Iterator[Finding]:
 def _check_signatures(evidence: Evidence) -> Iterator[Finding]:
     after = {each.name: each for each in evidence.signatures_after}
     for before in evidence.signatures_before:
-        # Imports in an ordinary module are private to it; in a package's `__init__` they are exports.
+        # Imports are private to an ordinary module but exports of a package's `__init__`.
         if before.text.startswith(ALIAS) and not before.path.endswith("__init__.py"):
             continue
         now = after.get(before.name)
@@ -279,7 +278,7 @@ def _check_signatures(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_inherited_unchanged(before: Signature, after: Mapping[str, Signature]) -> bool:
-    """Whether the method moved unchanged into a parent class in another module."""
+    """Return whether the method moved unchanged to a parent class in another module."""
     owner, _, method = before.name.rpartition(".")
     held = after.get(owner)
     if held is None or not held.text.startswith("class("):
@@ -298,12 +297,12 @@ def _is_same_signature(before: Signature, now: Signature, after: Mapping[str, Si
         return before.text.split()[0] == now.text.split()[0]  # compare only the kind, not the expression
     if not now.text.startswith(ALIAS):
         return before.text.startswith(ALIAS)
-    target = after.get(now.text.removeprefix(ALIAS))  # moved, and imported here: callers are not affected
+    target = after.get(now.text.removeprefix(ALIAS))  # moved and imported again here, so callers are not affected
     return target is None or target.text == before.text
 
 
 def _has_same_bases(before: str, now: str) -> bool:
-    """Whether the built-in bases are the same; a parent class of the project may be added."""
+    """Return whether the built-in bases are the same. Parent classes of the project may be added."""
     old, new = (_list_builtin_bases(text) for text in (before, now))
     return old == new or (not new and now != "class()" and bool(old))
 
@@ -351,7 +350,10 @@ def _check_measures(before: Mapping[str, int], after: Mapping[str, int]) -> Iter
 
 
 def _is_slight_increase(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Whether the increase is what naming a value, condition or part costs: a few lines, one per new function."""
+    """Return whether the metric grew only as much as naming a value, a condition or a part of a function costs.
+
+    That is a few lines, and one point of complexity per new function.
+    """
     if name == "complexity_sum":
         return after[name] - before[name] <= max(0, after.get("functions", 0) - before.get("functions", 0))
     if name == "longest_function":

@@ -1,4 +1,4 @@
-"""Do the tests pass in other circumstances: another order, clock, time zone, hash seed?"""
+"""Check that tests also pass in other circumstances: another order, clock, time zone or hash seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "state left by another test, or the code depends on the order of its calls.",
         bad="test_redeem fails when the story's tests run in reverse order",
         good="test_redeem passes first, last and alone",
-        hint="let only the arguments decide, not earlier calls; let each test set up what it needs.",
+        hint="make the result depend only on the arguments, not on earlier calls; let each test set up what it needs.",
     ),
     define_error(
         "GRN702",
@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "something else and a test failed, although no test expects the function to keep state.",
         bad="test_redeem fails when the story's tests run a second time in the same process: redeem(100, 10)",
         good="test_redeem passes every time",
-        hint="let only the arguments decide; keep state in an object that each test creates.",
+        hint="make the result depend only on the arguments; keep state in an object that each test creates.",
     ),
     define_error(
         "GRN703",
@@ -72,7 +72,8 @@ FINDINGS: tuple[FindingKind, ...] = (
         "setup are excluded. Code that returns something else there detects that it is being tested.",
         bad="redeem(100, 10) returns 90 in the test run and 0 outside it",
         good="redeem(100, 10) returns 90 wherever it is called",
-        hint="let only the arguments decide: not modules, environment, directory, program name or caller.",
+        hint="make the result depend only on the arguments, not on modules, environment, directory, program name or "
+        "caller.",
     ),
     define_error(
         "GRN708",
@@ -81,7 +82,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the story's tests are also built and run in release mode, and must pass there too.",
         bad="if cfg!(debug_assertions) { total - points } else { 0 }",
         good="total - points",
-        hint="let only the arguments decide the result.",
+        hint="make the result depend only on the arguments.",
     ),
 )
 

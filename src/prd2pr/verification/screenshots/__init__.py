@@ -1,4 +1,4 @@
-"""Screenshots of the project's pages, taken in the sandbox.
+"""Take screenshots of the project's pages in the sandbox.
 
-`pages` is the interface, `camera` implements it, `browser` is the program that runs inside the sandbox.
+`pages` is the interface, `camera` implements it, and `browser` is the program that runs inside the sandbox.
 """

@@ -1,7 +1,7 @@
-"""Program run in the sandbox: starts the project's server, waits until it answers, and takes screenshots.
+"""Program that runs in the sandbox: start the project's server, wait until it answers, and take screenshots.
 
-Uses only the standard library. Reads its request as JSON from standard input, and writes one line to standard output:
-empty, or what went wrong.
+It uses only the standard library, reads its request as JSON from standard input, and writes one line to standard
+output, which is empty or says what went wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 POLL_SECONDS = 0.2
-# Without these Chromium uses the network, or tries to set up a sandbox, which fails inside ours.
+# Without these options, Chromium uses the network or tries to set up its own sandbox, which fails inside ours.
 BROWSER_OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def take_screenshots(request: dict[str, Any], server: subprocess.Popen[bytes]) -> str:
-    """Take all screenshots; return what went wrong, or an empty string."""
+    """Take all screenshots. Return what went wrong, or an empty string."""
     place = urlsplit(request["url"])
     problem = wait_for_page(place.hostname or "127.0.0.1", place.port or 80, request["ready_seconds"], server)
     if problem:
@@ -54,7 +54,7 @@ def take_screenshots(request: dict[str, Any], server: subprocess.Popen[bytes]) -
 
 
 def wait_for_page(host: str, port: int, seconds: float, server: subprocess.Popen[bytes]) -> str:
-    """Wait until the port accepts connections; return what went wrong, or an empty string."""
+    """Wait until the port accepts connections. Return what went wrong, or an empty string."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if server.poll() is not None:
@@ -68,7 +68,7 @@ def wait_for_page(host: str, port: int, seconds: float, server: subprocess.Popen
 
 
 def take_screenshot(request: dict[str, Any], url: str, file: str) -> str:
-    """Take one screenshot; return what went wrong, or an empty string."""
+    """Take one screenshot. Return what went wrong, or an empty string."""
     width, height = request["size"]
     profile = f"--user-data-dir={request['profile']}"
     command = [

@@ -1,7 +1,7 @@
-"""Screenshots of the project's pages, taken by a headless browser in the sandbox in which tests run.
+"""Take screenshots of the project's pages with a headless browser, in the same sandbox as the tests.
 
 Only the loopback network is available there. The project's code could have written the output files, so they are not
-trusted: they are read by fixed names, as regular files, up to a size limit.
+trusted: they are read under fixed names, only if they are regular files, and up to a size limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BROWSER_PROGRAM = Path(__file__).with_name("browser.py")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 SIZE = (1280, 800)
 SHOT_SECONDS = 60
-SETTLE_MS = 3000  # of the page's virtual time, for late loading
+SETTLE_MS = 3000  # virtual time that the page gets to finish loading
 MAX_NOTE = 300
 
 
@@ -89,12 +89,12 @@ class SandboxCamera:
         return collect_screenshots(out, request.paths, problem)
 
     def _run_browser(self, job: str, seconds: int, places: SandboxPaths, sandbox: Sandbox, user: int) -> str:
-        """Run the browser program with this job; return what went wrong, or an empty string."""
+        """Run the browser program with this job. Return what went wrong, or an empty string."""
         environment = {
             "HOME": str(places.home),
             "PATH": f"{self._python.parent}:{SYSTEM_PATH}",
             "LANG": "C.UTF-8",
-            "TMPDIR": "/tmp" if sandbox.privilege else str(places.home),  # noqa: S108 the sandbox's own
+            "TMPDIR": "/tmp" if sandbox.privilege else str(places.home),  # noqa: S108 /tmp of the sandbox
         }
         job_input, job_output = os.pipe()
         reply_input, reply_output = os.pipe()
@@ -121,7 +121,7 @@ class SandboxCamera:
 
 
 def collect_screenshots(out: Path, paths: tuple[str, ...], failure: str) -> Screenshots:
-    """Read the screenshots that were written; the note says which are missing and why."""
+    """Read the screenshots that were written. The note says which are missing and why."""
     taken, notes = [], [failure] if failure else []
     for number, path in enumerate(paths, start=1):
         data = read_regular_file(out / f"{number}.png")
@@ -137,7 +137,7 @@ def collect_screenshots(out: Path, paths: tuple[str, ...], failure: str) -> Scre
 
 
 def read_regular_file(file: Path) -> bytes | None:
-    """Read a regular file; None if it is missing or another kind. A link could expose files outside the sandbox."""
+    """Read a regular file, or return None. A symbolic link could expose files outside the sandbox."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

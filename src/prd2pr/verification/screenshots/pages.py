@@ -1,4 +1,4 @@
-"""The screenshot interface: which pages to capture, and what was captured."""
+"""The screenshot interface: the pages to capture, and the result."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class PageRequest:
-    """Pages of the project to capture, as they are in this tree."""
+    """The pages of the project to capture, and the tree to serve them from."""
 
     code_tree: str
-    command: tuple[str, ...]  # starts the server
-    url: str  # on the loopback
+    command: tuple[str, ...]  # command that starts the server
+    url: str  # an address on the loopback network
     paths: tuple[str, ...]
     ready_seconds: int
 
 
 @dataclass(frozen=True)
 class Screenshots:
-    taken: tuple[tuple[str, bytes], ...] = ()  # path of the page, PNG
-    note: str = ""  # why not all of them could be taken
+    taken: tuple[tuple[str, bytes], ...] = ()  # the path and PNG image of each page
+    note: str = ""  # why some screenshots are missing
 
 
 class Camera(Protocol):

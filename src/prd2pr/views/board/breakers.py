@@ -1,4 +1,4 @@
-"""Circuit breakers as a tree: the system, its workers, the stages; including those that never failed."""
+"""Circuit breakers as a tree of system, workers and stages, including those that never failed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class CircuitTree:
 
     @property
     def not_closed(self) -> tuple[CircuitView, ...]:
-        """List the breakers that are not closed: system, workers, stages."""
+        """List the breakers that are open or half-open: first the system, then workers, then stages."""
         return tuple(each for each in (self.system, *self.workers, *self.stages) if each.state != "closed")
 
 
 def build_circuit_views(board: PrdBoard, at: str) -> tuple[CircuitView, ...]:
-    """Build the state of all circuit breakers at the time `at`: system, workers, stages."""
+    """Build the views of all circuit breakers at the time `at`: first the system, then workers, then stages."""
     known = board.circuits.circuits
     models = (run.model for run in board.runs if run.model and not run.replayed)
     workers = dict.fromkeys((*(each.name for each in known if each.level == "worker"), *models))
@@ -54,7 +54,7 @@ def _build_view(board: PrdBoard, circuit: Circuit, at: str) -> CircuitView:
 
 
 def group_circuits(circuits: Iterable[CircuitView]) -> tuple[CircuitTree, ...]:
-    """Group circuit breakers by PRD, in the given order."""
+    """Group circuit breakers by PRD and keep their order."""
     found: dict[tuple[str, str], list[CircuitView]] = {}
     for each in circuits:
         found.setdefault((each.repo, each.prd), []).append(each)

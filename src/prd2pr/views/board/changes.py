@@ -1,4 +1,4 @@
-"""Changes between two readings of a PRD's board, as events."""
+"""Compute the events between two versions of a PRD's board."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class BoardChange:
 
 
 def diff_boards(before: PrdBoard | None, after: PrdBoard, at: str) -> tuple[BoardChange, ...]:
-    """Return the changes between two boards; for a new PRD all stories are changes, but finished runs are not."""
+    """Return the changes between two boards.
+
+    For a new PRD, every story is a change, but finished runs are not.
+    """
     return (*_diff_tasks(before, after), *_diff_circuits(before, after, at), *_diff_runs(before, after))
 
 
@@ -49,7 +52,7 @@ def _diff_tasks(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChang
 
 
 def _diff_circuits(before: PrdBoard | None, after: PrdBoard, at: str) -> Iterator[BoardChange]:
-    """Yield recorded changes; a breaker that became half-open by time is reported when the next step tries it."""
+    """Yield recorded changes. A breaker that becomes half-open with time is reported when the next step tries it."""
     known = {each.id: each.state for each in build_circuit_views(before, at)} if before else {}
     for each in build_circuit_views(after, at):
         old = known.get(each.id, "closed")

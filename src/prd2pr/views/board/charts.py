@@ -1,6 +1,6 @@
-"""Charts as geometry in the units of an SVG view box. Templates draw them without library, script or inline style.
+"""Charts as geometry in the units of an SVG view box. Templates draw them without a library, scripts or inline styles.
 
-Every chart has a sentence that describes it, for screen readers.
+Every chart has a description for screen readers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WIDTH = 720.0
 HEIGHT = 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 28.0
 MAX_LABELS = 7
-MAX_LABEL_CHARACTERS = 44  # that fit side by side on a phone
+MAX_LABEL_CHARACTERS = 44  # total length of labels that fit side by side on a phone
 MAX_BAR_WIDTH = 48.0
 AXIS_STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
 
@@ -32,12 +32,12 @@ class Bar:
 class Tick:
     at: float
     label: str
-    anchor: str = "middle"  # which end of the label is at this position
+    anchor: str = "middle"  # `text-anchor` of the label
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars over time, or with a `path` a stepped line of remaining stories; with grid lines."""
+    """A bar chart over time, or a stepped line of remaining stories if `path` is set, with grid lines."""
 
     bars: tuple[Bar, ...]
     lines: tuple[Tick, ...]
@@ -53,7 +53,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a bar that is filled from the left, in percent."""
+    """A segment of a stacked bar, in percent from the left."""
 
     start: float
     length: float
@@ -63,7 +63,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class ChartValue:
-    """A value of a chart: label, number, and the number as text."""
+    """A data point of a chart: its label, its number, and the number as text."""
 
     label: str
     value: float
@@ -71,7 +71,7 @@ class ChartValue:
 
 
 def build_bar_chart(measured: Sequence[ChartValue], title: str, *, whole: bool = False, unit: str = "") -> Chart | None:
-    """Build a bar chart; None if there is nothing to draw. `whole`: values are whole numbers."""
+    """Build a bar chart, or return None if there is nothing to draw. `whole` labels the axis with whole numbers."""
     top = round_up_axis(max((each.value for each in measured), default=0), whole=whole)
     if not measured or not top:
         return None
@@ -97,7 +97,7 @@ def build_bar_chart(measured: Sequence[ChartValue], title: str, *, whole: bool =
 
 
 def build_line_chart(points: Sequence[ChartValue], title: str) -> Chart | None:
-    """Build a line chart of `points` at equal distances; None for fewer than two points."""
+    """Build a line chart of equally spaced points, or return None for fewer than two points."""
     if len(points) < 2:
         return None
     top = round_up_axis(max(each.value for each in points), whole=True) or 1
@@ -115,7 +115,7 @@ def build_line_chart(points: Sequence[ChartValue], title: str) -> Chart | None:
 
 
 def build_segments(parts: Sequence[tuple[int, str, str]]) -> tuple[Segment, ...]:
-    """Build the segments of a stacked bar from counts with their tones and labels."""
+    """Build the segments of a stacked bar from tuples of count, tone and label."""
     whole = sum(count for count, _, _ in parts)
     found, start = [], 0.0
     for count, tone, label in parts:
@@ -127,7 +127,7 @@ def build_segments(parts: Sequence[tuple[int, str, str]]) -> tuple[Segment, ...]
 
 
 def build_grid_lines(top: float, unit: str) -> tuple[Tick, ...]:
-    """Build three grid lines: zero, half and top."""
+    """Build three grid lines at zero, half and the top."""
     found = []
     for share in (0.0, 0.5, 1.0):
         at = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
@@ -146,7 +146,7 @@ def thin_labels(places: Sequence[float], labels: Sequence[str]) -> tuple[Tick, .
 
 
 def round_up_axis(highest: float, *, whole: bool) -> float:
-    """Round up to the next round number for the axis; 0 if there is nothing to show."""
+    """Round up to a round number for the top of the axis. Returns 0 if there is nothing to show."""
     if highest <= 0:
         return 0
     power: float = 10.0 ** math.floor(math.log10(highest))
@@ -163,5 +163,4 @@ def abbreviate_number(number: float, *, money: bool = False) -> str:
 
 
 def round_coordinate(number: float) -> float:
-    """Round to hundredths, which are too small to see."""
     return round(number, 2)

@@ -1,4 +1,4 @@
-"""Spending over time and by PRD, model and role, summed up from runs only."""
+"""Spending over time and by PRD, model and role, computed from the runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.domain.records import Spend
 from prd2pr.views.board.models import CostShare, CostView
 from prd2pr.views.models import RunView
 
-MAX_DAYS = 366  # only the last ones are listed; sums include all days
+MAX_DAYS = 366  # number of days listed; totals include all days
 
 
 def build_cost_view(runs: Iterable[RunView]) -> CostView:
@@ -24,7 +24,7 @@ def build_cost_view(runs: Iterable[RunView]) -> CostView:
 
 
 def rank_by_cost(parts: Iterable[tuple[str, Spend]]) -> tuple[CostShare, ...]:
-    """Sum up spending by name, sorted by money, then tokens; names without spending are left out."""
+    """Sum up spending by name and sort it by dollars, then by tokens. Names without spending are left out."""
     found: dict[str, Spend] = {}
     for name, spend in parts:
         found[name] = found.get(name, Spend()) + spend
@@ -51,7 +51,7 @@ def list_days(days: Iterable[str]) -> tuple[str, ...]:
 
 
 def parse_day(at: str) -> str:
-    """Return 2026-11-17 for 2026-11-17T12:04:30Z; empty for an invalid time."""
+    """Return the day of a timestamp, such as `2026-11-17`, or an empty string if the timestamp is invalid."""
     try:
         return date.fromisoformat(at[:10]).isoformat()
     except ValueError:

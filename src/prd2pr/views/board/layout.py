@@ -1,4 +1,4 @@
-"""Layout of board and notebook: what is shown first and what is folded, so that a thousand stories stay usable."""
+"""Layout of the board and the notebook: folds most of the content so that a thousand stories remain usable."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from prd2pr.views.board.charts import Segment, build_segments
 from prd2pr.views.board.models import BoardView
 from prd2pr.views.models import Column, ColumnCount, RefusalView, StepView, StoryCard, StoryView
 
-MAX_CARDS = 15  # of a column
-MAX_ROWS = 2000  # folded below the cards; the branch has the rest
+MAX_CARDS = 15  # in each column
+MAX_ROWS = 2000  # folded below the cards; further stories are only on the branch
 
-# Tone, and text for an empty column.
+# The tone of each column, and its text when it is empty.
 COLUMNS: dict[Column, tuple[str, str]] = {
     Column.PENDING: ("waiting", "No story is waiting."),
     Column.IN_PROGRESS: ("working", "No story is in progress."),
@@ -30,7 +30,7 @@ class ColumnPart:
     tone: str
     count: int
     cards: tuple[StoryCard, ...]
-    rest: tuple[StoryCard, ...]  # as rows
+    rest: tuple[StoryCard, ...]  # shown as table rows
     left_out: int
     empty: str
 
@@ -40,7 +40,7 @@ def build_columns(board: BoardView) -> tuple[ColumnPart, ...]:
 
 
 def sort_cards(column: Column, cards: tuple[StoryCard, ...]) -> tuple[StoryCard, ...]:
-    """Sort cards in working order; complete ones with the latest first."""
+    """Sort cards in the order in which the stories are worked on, and complete ones by time, latest first."""
     if column is not Column.COMPLETE:
         return cards
     placed = sorted(enumerate(cards), key=lambda each: (each[1].since, each[0]), reverse=True)
@@ -63,12 +63,12 @@ def build_column(column: Column, cards: tuple[StoryCard, ...]) -> ColumnPart:
 
 
 def build_progress_bar(counts: Iterable[ColumnCount], proven: int) -> tuple[Segment, ...]:
-    """Build a progress bar: proven stories first, then those closest to it."""
+    """Build a progress bar that starts with proven stories, followed by those closest to being proven."""
     found = {each.column: each.stories for each in counts}
     complete = found.get(Column.COMPLETE, 0)
     parts: Sequence[tuple[int, str, str]] = (
         (proven, "proven", f"{proven:,} proven"),
-        (complete - proven, "settled", f"{complete - proven:,} settled otherwise"),
+        (complete - proven, "settled", f"{complete - proven:,} finished otherwise"),
         (found.get(Column.PASSING, 0), "passing", f"{found.get(Column.PASSING, 0):,} passing"),
         (found.get(Column.IN_PROGRESS, 0), "working", f"{found.get(Column.IN_PROGRESS, 0):,} in progress"),
         (found.get(Column.BLOCKED, 0), "blocked", f"{found.get(Column.BLOCKED, 0):,} blocked"),
@@ -79,14 +79,14 @@ def build_progress_bar(counts: Iterable[ColumnCount], proven: int) -> tuple[Segm
 
 @dataclass(frozen=True)
 class NotebookEntry:
-    """An entry of the notebook: a passed phase or a refused attempt."""
+    """A notebook entry: a passed phase or a refused attempt."""
 
     notes: StepView | None = None
     refusal: RefusalView | None = None
 
 
 def build_notebook(story: StoryView) -> tuple[NotebookEntry, ...]:
-    """List refused attempts before the step that finally passed; those at an open phase come last."""
+    """List each step after its refused attempts. Refused attempts at the open phase come last."""
     remaining = list(story.refusals)
     found: list[NotebookEntry] = []
     for notes in story.steps:

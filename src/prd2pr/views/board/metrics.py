@@ -62,7 +62,7 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
 
 
 def find_mutation_totals(facts: PrdFacts, story: Story) -> MutationTotals | None:
-    """Return the totals of the last step that measured it."""
+    """Return the totals of the last step with mutation testing."""
     steps = (facts.last_step(story.id, phase) for phase in (Phase.REFACTOR, Phase.GREEN))
     proofs = (facts.proof_summary(story.id, step) for step in steps if step)
     return next((proof.mutation for proof in proofs if proof and proof.mutation and proof.mutation.judged), None)
@@ -73,7 +73,7 @@ def find_settled_day(facts: PrdFacts, story: Story) -> str:
 
 
 def iter_refused_attempts(facts: PrdFacts) -> Iterable[RefusedAttempt]:
-    """Yield the attempts that gates refused; commits of people do not count."""
+    """Yield the attempts that gates refused. Commits by people do not count as attempts."""
     for story in facts.backlog.stories:
         cycle = facts.cycles.get(story.id)
         yield from (each for each in (cycle.refused if cycle else ()) if each.attempt > 0)

@@ -1,6 +1,6 @@
-"""View models of the board, the costs and the measures, as frozen values.
+"""View models of the board, the costs and the metrics, as frozen values.
 
-Every value survives a round trip through JSON (`pydantic.TypeAdapter`), because projections store it.
+Projections store these values, so they must survive a round trip through JSON (`pydantic.TypeAdapter`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prd2pr.views.models import Column, ColumnCount, PrdView, ProjectView, RunVi
 
 @dataclass(frozen=True)
 class BoardView:
-    """A repository with all its cards, in working order: what the board shows."""
+    """The board of a repository: all cards, in the order in which the stories are worked on."""
 
     project: ProjectView
     cards: tuple[StoryCard, ...]
@@ -25,7 +25,7 @@ class BoardView:
 
 @dataclass(frozen=True)
 class CostShare:
-    """Spending of a day, role, model or PRD."""
+    """Spending on one day, or of one role, model or PRD."""
 
     name: str
     spend: Spend
@@ -34,19 +34,17 @@ class CostShare:
 @dataclass(frozen=True)
 class CostView:
     total: Spend
-    days: tuple[CostShare, ...]  # YYYY-MM-DD, every day from the first to the last
-    prds: tuple[CostShare, ...]  # owner/repo:prd, the most expensive first
+    days: tuple[CostShare, ...]  # `YYYY-MM-DD`, every day from the first to the last
+    prds: tuple[CostShare, ...]  # `owner/repo:prd`, most expensive first
     models: tuple[CostShare, ...]
-    roles: tuple[CostShare, ...]  # may be less than the total: runs of earlier versions do not record roles
+    roles: tuple[CostShare, ...]  # can be less than the total, because earlier versions did not record roles
 
 
 @dataclass(frozen=True)
 class PhaseMeasure:
-    """One phase over all stories."""
-
     phase: str
     crossed: int
-    at_first: int  # passed at the first attempt
+    at_first: int  # number of stories that passed at the first attempt
     refused: int
     seconds: float
     spend: Spend
@@ -54,8 +52,8 @@ class PhaseMeasure:
 
 @dataclass(frozen=True)
 class CodeMeasure:
-    code: str  # GRN301
-    refused: int  # attempts that it refused
+    code: str  # for example `GRN301`
+    refused: int  # number of refused attempts with this finding
     title: str = ""
 
 
@@ -70,21 +68,21 @@ class MetricsView:
     stories: int
     proven: int
     counts: tuple[ColumnCount, ...]
-    tests: int  # of the stories that pass now
+    tests: int  # tests of the stories that pass now
     tests_in_all: int
-    faults: int  # mutants killed
+    faults: int  # number of mutants killed
     faults_in_all: int
     phases: tuple[PhaseMeasure, ...]
-    codes: tuple[CodeMeasure, ...]  # the most frequent first
-    finished: tuple[DayCount, ...] = ()  # settled stories; days without any are left out
+    codes: tuple[CodeMeasure, ...]  # most frequent first
+    finished: tuple[DayCount, ...] = ()  # finished stories by day, without empty days
 
 
 @dataclass(frozen=True)
 class PrdBoard:
-    """Everything shown about one PRD at one commit except for story pages; totals over PRDs are sums of these."""
+    """Everything that is shown about one PRD at one commit, except story pages. Totals over several PRDs are sums."""
 
     view: PrdView
     cards: tuple[StoryCard, ...]
-    circuits: Circuits  # as recorded; their state depends on the time (`views.board.breakers`)
+    circuits: Circuits  # as recorded; `views.board.breakers` derives the current state from the time
     runs: tuple[RunView, ...]
     metrics: MetricsView

@@ -1,4 +1,4 @@
-"""The view of one PRD, and of a repository with several."""
+"""Build the view of one PRD and of a repository with several PRDs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def build_run_view(repo: str, prd: str, run: RunRecord) -> RunView:
 
 
 def count_seconds_between(start: str, end: str) -> float:
-    """Return the seconds; zero for an invalid time, because a killed run has no end."""
+    """Return the seconds between two timestamps, or 0 if one is invalid. A killed run has no end."""
     try:
         return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
     except (ValueError, TypeError):

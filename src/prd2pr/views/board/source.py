@@ -1,4 +1,4 @@
-"""The data of one PRD at a branch's head that board, pages and figures are built from."""
+"""The data of one PRD at a branch's head from which the board, pages and metrics are built."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class PrdSource:
     circuits: Circuits = field(default_factory=Circuits)
     planning: PlanningCost = NO_PLANNING
     limits: SpendLimits = NO_LIMITS
-    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits by people: without a step
-    unjudged: int = 0  # of these, since the last step, those that change more than docs
+    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits without a step, made by people
+    unjudged: int = 0  # number of those since the last step that change more than docs
     sprint: Sprint | None = None
     mode: ApprovalMode = "given"
 

@@ -1,4 +1,4 @@
-"""Workers as the branches record them; only a server knows which are active now."""
+"""Workers as recorded on the branches. Only a server knows which workers are active now."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.views.models import CircuitView, RunView, WorkerView
 
 
 def build_worker_views(runs: Iterable[RunView], circuits: Iterable[CircuitView]) -> tuple[WorkerView, ...]:
-    """Build one view for each model that a run names, the latest first."""
+    """Build one view for each model named in a run, most recent first."""
     of_model: dict[str, list[RunView]] = {}
     for run in runs:
         of_model.setdefault(run.model, []).append(run)

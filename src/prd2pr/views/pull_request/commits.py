@@ -1,4 +1,4 @@
-"""The commits of a branch as table rows: what each claims and whether it is proved."""
+"""The commits of a branch as table rows, with what each commit claims and whether it is proved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
 
 
 def build_commit_rows(facts: PrdFacts, unclaimed_commits: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
-    """Build one row for each commit, sorted by time, without commits of hidden stories, which are all proved."""
+    """Build one row for each commit, sorted by time. Commits of hidden stories are left out; they are all proved."""
     rows = [
         build_step_commit_row(facts, key, commit)
         for key, commit in facts.commits.items()
@@ -23,7 +23,7 @@ def build_commit_rows(facts: PrdFacts, unclaimed_commits: tuple[CommitFacts, ...
 
 
 def build_unclaimed_commit_row(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
-    """Build the row of a commit that no step claims for itself: a person's commit or a draft."""
+    """Build the row of a commit that is not a step: a commit by a person, or a draft."""
     if commit.proved_with:
         return build_commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
     if commit.base_merge:

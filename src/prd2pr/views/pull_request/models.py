@@ -1,4 +1,4 @@
-"""The models of the pull request view: frozen data for the Markdown body and the HTML page."""
+"""Models of the pull request view: frozen data for the Markdown body and the HTML page."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from prd2pr.views.models import (
 
 @dataclass(frozen=True)
 class SpendLimits:
-    """Limits of the whole PRD; None: no limit."""
+    """Budget limits for the whole PRD. None means no limit."""
 
     usd: float | None = None
     tokens: int | None = None
     minutes: float | None = None
-    others: bool = False  # a run or a story has a limit
+    others: bool = False  # whether there are limits for a run or a story
 
     @classmethod
     def of(cls, limits: UsageLimits) -> SpendLimits:
@@ -49,7 +49,7 @@ NO_LIMITS = SpendLimits()
 
 @dataclass(frozen=True)
 class PlanningCost:
-    """Spending before the first story: planning and replanning."""
+    """Cost of planning and replanning, which belongs to no story."""
 
     spend: Spend = field(default_factory=Spend)
     seconds: float = 0
@@ -74,7 +74,7 @@ class CommitRow:
     sha: str
     subject: str
     at: str
-    proof: str  # "proven red", "plan", "no proof"
+    proof: str  # for example `proven red`, `plan` or `no proof`
     tone: Tone
     anchor: str
 
@@ -82,7 +82,7 @@ class CommitRow:
 @dataclass(frozen=True)
 class ChangedDoc:
     path: str
-    word: str  # new, changed
+    word: str  # `new` or `changed`
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class PullRequestView:
     replayed: bool
     figures: tuple[Figure, ...]
     next: NextStep
-    next_action: NextAction  # the action behind `next`
-    check: str  # the command that verifies the branch
+    next_action: NextAction  # action that `next` describes
+    check: str  # command that verifies the branch
     built: tuple[str, ...]
     board: tuple[StoryCard, ...]
     refusals: tuple[RefusalView, ...]
@@ -112,12 +112,12 @@ class PullRequestView:
     stories: tuple[StoryView, ...]
     commits: tuple[CommitRow, ...]
     unproven: tuple[CommitRow, ...]
-    uncovered: tuple[str, ...] = ()  # requirements that no story builds, with the reason
+    uncovered: tuple[str, ...] = ()  # requirements that no story covers, with the reason
     stories_in_all: int = 0  # the board may show fewer
-    commits_in_all: int = 0  # including those of hidden stories
+    commits_in_all: int = 0  # includes commits of hidden stories
     docs: tuple[ChangedDoc, ...] = ()  # living docs that the branch changed
-    unjudged: int = 0  # commits since the last step that change more than docs: no gate checked them
+    unjudged: int = 0  # number of commits since the last step that change more than docs and that no gate checked
     blocked: BlockedView | None = None
-    alarms: tuple[str, ...] = ()  # of the moderator
-    role_costs: tuple[RoleRow, ...] = ()  # the dearest first
-    remarks: tuple[RoleRemark, ...] = ()  # of roles: they stop nothing
+    alarms: tuple[str, ...] = ()  # alarms raised by the moderator
+    role_costs: tuple[RoleRow, ...] = ()  # most expensive first
+    remarks: tuple[RoleRemark, ...] = ()  # remarks by roles; they do not block anything

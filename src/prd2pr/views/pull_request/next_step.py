@@ -1,4 +1,4 @@
-"""The next step for people: one sentence and a command to copy, the same on GitHub, terminal and dashboard."""
+"""The next step for people: one sentence and a command to copy, identical on GitHub, terminal and dashboard."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ AWAITED_WORK = {
     Phase.REFACTOR: "its refactoring",
     Phase.INTEGRATED: "its tests to move to their permanent place",
 }
-# The command that continues a draft; a drafted design has no gate.
+# The command that continues a draft. A design has no gate, so its draft continues with the tests.
 DRAFT_COMMANDS = {
     Phase.DESIGN: "/tdd test",
     Phase.RED: "/tdd commit-tests",
     Phase.GREEN: "/tdd commit-code",
     Phase.REFACTOR: "/tdd commit-refactor",
 }
-ALL_SETTLED = "Every story is settled."
+ALL_SETTLED = "Every story is finished."
 RUN_CONTINUES = NextStep("The run continues automatically. Nothing for you to do.")
 BASE_MERGED = NextStep(
-    "Every story is settled, and the base was merged since. The status comment shows whether the suite passes with it."
+    "Every story is finished, and the base was merged since. The status comment shows whether the suite passes with it."
 )
-# The command that plans a story for changes after the last step.
+# The command that plans a story for changes made after the last step.
 STORY_COMMANDS = {
     ProjectState.SPRINT_REVIEW: '/request_changes "what it changes"',
     ProjectState.IDLE: '/epic "what it changes"',
@@ -50,7 +50,7 @@ def build_next_step(view: ActionContext, found: NextAction) -> NextStep:
         return build_phase_step(view, found)
     if found.outcome == "done":
         return NextStep(f"{ALL_SETTLED} Review it and merge.")
-    if found.outcome == "blocked" and not view.is_local:  # the reason is shown with the story
+    if found.outcome == "blocked" and not view.is_local:  # the story shows the reason
         return NextStep("Suggest a fix for the next attempt:", found.next)
     reason, helps = to_sentence(clip(clean_line(found.reason), MAX_REASON)), build_remedy_step(found)
     how = " Comment" if helps.command.startswith("/") else f" {helps.sentence}" if helps.sentence else ""
@@ -58,7 +58,7 @@ def build_next_step(view: ActionContext, found: NextAction) -> NextStep:
 
 
 def build_remedy_step(stop: NoAction) -> NextStep:
-    """Return a command to copy, or a sentence if no command helps."""
+    """Return a command to copy, or only a sentence if no command helps."""
     if not stop.next or stop.next.startswith(("/", "prd2pr ")):
         return NextStep("", stop.next)
     return NextStep(to_sentence(stop.next))
@@ -83,7 +83,7 @@ def build_phase_step(view: ActionContext, action: PhaseAction) -> NextStep:
 
 
 def stop_after_step_limit(view: ActionContext) -> NoAction:
-    """Return why the loop ended if it reached its number of steps."""
+    """Return why a run ended that reached its maximum number of steps."""
     found = find_next_action(view)
     if isinstance(found, NoAction):
         return found
@@ -91,13 +91,13 @@ def stop_after_step_limit(view: ActionContext) -> NoAction:
 
 
 def suggest_verification(*, local: bool, head: str, base: str) -> NextStep:
-    """Suggest to verify the branch if a step has no proof."""
+    """Suggest verifying the branch because a step has no proof."""
     command = verify_command(base, head) if local else "/tdd verify"
     return NextStep("Not every step has a proof. Verify the branch:", command)
 
 
 def suggest_merge(*, unproven: int, local: bool, head: str) -> NextStep:
-    """Suggest to review and merge. `unproven`: commits by people that no gate has checked."""
+    """Suggest reviewing and merging. `unproven` is the number of commits by people that no gate has checked."""
     note = f" No gate has checked {count(unproven, 'commit')} in between." if unproven else ""
     if local:
         merge = f"git merge --no-ff {shlex.quote(clean_line(head))}"
@@ -106,7 +106,7 @@ def suggest_merge(*, unproven: int, local: bool, head: str) -> NextStep:
 
 
 def suggest_review_of_changes(commits: int, state: ProjectState, *, local: bool, head: str, base: str) -> NextStep:
-    """Suggest to review commits after the last step, which no gate has checked."""
+    """Suggest reviewing the commits after the last step, which no gate has checked."""
     one = commits == 1
     note = f"No gate has checked the {'commit' if one else count(commits, 'commit')} after the last step."
     choice = "Review it yourself, or revert it." if one else "Review them yourself, or revert them."
@@ -123,7 +123,7 @@ def verify_command(base: str, head: str) -> str:
 
 
 def to_sentence(reason: str) -> str:
-    """Add a capital, unless the text begins with a story's id or a path, and a full stop."""
+    """Capitalize the text, unless it starts with a story's id or a path, and add a full stop."""
     first = reason.partition(" ")[0]
     text = reason[:1].upper() + reason[1:] if first.isalpha() else reason
     return text if text.endswith((".", "!", "?")) else f"{text}."
@@ -133,7 +133,7 @@ RAISE_THE_LIMIT = "Raise the limit under `budget` in `.prd2pr.yml` on the base b
 
 
 def format_limit_remedy(remedy: str) -> str:
-    """Return the remedy after a limit stopped the work: raise it, or set a price if a dollar limit has none."""
+    """Return the remedy after a limit was reached: raise the limit, or set a price if a dollar limit has none."""
     return remedy.rstrip(" .") if remedy.startswith(PRICE_REMEDY) else RAISE_THE_LIMIT
 
 

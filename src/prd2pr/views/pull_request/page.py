@@ -67,19 +67,19 @@ MAX_WAITING_STORIES = 50
 
 @dataclass(frozen=True)
 class BranchChanges:
-    """What a branch holds besides the steps: names of head and base, commits by people, documents."""
+    """Branch data apart from the steps: names of head and base, commits by people, changed docs."""
 
-    head: str = ""  # empty: the usual name of the PRD's branch
+    head: str = ""  # empty for the default name of the PRD's branch
     base: str = "main"
-    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits by people, without a step
-    unjudged: int = 0  # commits since the last step that change more than docs
+    unclaimed_commits: tuple[CommitFacts, ...] = ()  # commits without a step, made by people
+    unjudged: int = 0  # number of commits since the last step that change more than docs
     docs: Iterable[ChangedDoc] = ()
     refused_writes: Iterable[RefusedWriteView] = ()
 
 
 @dataclass(frozen=True)
 class ModelUsage:
-    """Which model worked, what it cost and what it was allowed to cost."""
+    """The model used, its cost and its limits."""
 
     model: str = ""
     replayed: bool = False
@@ -97,7 +97,7 @@ def assemble_pull_request_view(
     following: NextAction | None = None,
     remarks: tuple[RoleRemark, ...] = (),
 ) -> PullRequestView:
-    """Assemble the view. `following` is the next action if the caller knows more than the records."""
+    """Assemble the view. Pass the next action as `following` if it cannot be derived from the records alone."""
     prd, backlog, status, cycles = facts.prd, facts.backlog, facts.status, facts.cycles
     near = replace(facts, backlog=select_shown_stories(facts))
     head, base, unjudged = changes.head or f"prd2pr/{prd.id}", changes.base, changes.unjudged
@@ -150,7 +150,7 @@ def assemble_pull_request_view(
 
 
 def select_shown_stories(facts: PrdFacts) -> Backlog:
-    """Select the stories of a huge plan to show: in progress, blocked, the last done ones and the next in line."""
+    """Select the stories of a very large plan to show: those in progress or blocked, the last finished and the next."""
     stories = facts.backlog.stories
     if len(stories) <= MAX_STORIES:
         return facts.backlog
@@ -221,7 +221,7 @@ def describe_built_stories(facts: PrdFacts) -> tuple[str, ...]:
 
 
 def build_cost_rows(facts: PrdFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
-    """Build one row for each phase over all stories, one for attempts that passed no phase, and the total."""
+    """Build one row for each phase, one for attempts that passed no phase, and one for the total."""
     spent = facts.totals_by_phase
     rows = [build_cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []
     rows += [sum_cost_row(phase.value, [spent[phase.value]]) for phase in BOARD_PHASES if phase.value in spent]

@@ -1,4 +1,4 @@
-"""The state of a branch as a whole, in one word, and its next step."""
+"""The overall state of a branch, in one word, and its next step."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class BranchSummary:
     following: NextAction
     head: str
     base: str
-    unjudged: int  # commits since the last step that change more than docs
-    unproven: int  # commits that no gate has checked
+    unjudged: int  # number of commits since the last step that change more than docs
+    unproven: int  # number of commits that no gate has checked
 
     @property
     def state(self) -> tuple[str, Tone]:
-        """Return label and tone; a blocked story does not block the branch while another can continue."""
+        """Return label and tone. A blocked story blocks the branch only if no other story can continue."""
         reached = frozenset(self.facts.progress_by_story.values())
         if BLOCKED in reached and not isinstance(self.following, PhaseAction):
             return "Blocked", "blocked"

@@ -1,4 +1,4 @@
-"""The stories of a PRD, from the records of its branch: facts, cards, evidence of each step, pages and trace.
+"""The stories of a PRD as recorded on its branch: facts, cards, evidence of each step, pages and trace.
 
-The pull request and the board show the same. Pure. May import `verification`, `languages`, `state` and `domain`.
+Shared by the pull request and the board. Pure. May import `verification`, `languages`, `state` and `domain`.
 """

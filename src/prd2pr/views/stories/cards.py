@@ -88,7 +88,7 @@ def choose_column(facts: PrdFacts, story: Story) -> Column:
 
 
 def is_story_passing(facts: PrdFacts, story: Story) -> bool:
-    """Whether GREEN is proved and no later run saw one of the story's tests fail."""
+    """Whether GREEN is proved and none of the story's tests failed in a later run."""
     cycle = facts.cycles.get(story.id)
     if cycle is None or cycle.state not in STATES_AFTER_GREEN or story.kind in UNTESTED_KINDS:
         return False
@@ -97,7 +97,7 @@ def is_story_passing(facts: PrdFacts, story: Story) -> bool:
 
 
 def find_shown_phase(facts: PrdFacts, story: Story) -> str:
-    """Return the next phase; for a settled story the last one; empty if nothing was started."""
+    """Return the next phase, the last phase of a finished story, or an empty string if the story has not started."""
     passed = [step.phase for step in facts.effective_steps(story.id) if step.phase in BOARD_PHASES]
     cycle = facts.cycles.get(story.id)
     if not passed and not (cycle and cycle.refused):
@@ -107,7 +107,7 @@ def find_shown_phase(facts: PrdFacts, story: Story) -> str:
 
 
 def count_attempts(facts: PrdFacts, story: Story, cycle: Cycle | None) -> int:
-    """Count attempts: steps count those of passed phases, refused attempts the others."""
+    """Count all attempts: those recorded in the steps of passed phases, and the refused ones at the open phase."""
     if cycle is None:
         return 0
     passed = {step.phase for step in cycle.steps}
@@ -116,7 +116,7 @@ def count_attempts(facts: PrdFacts, story: Story, cycle: Cycle | None) -> int:
 
 
 def count_refused(cycle: Cycle | None) -> int:
-    """Count refused attempts of roles; commits of people do not count."""
+    """Count the refused attempts by roles. Commits by people do not count as attempts."""
     return sum(each.attempt > 0 for each in cycle.refused) if cycle else 0
 
 
@@ -128,7 +128,7 @@ def count_columns(shown: tuple[StoryCard, ...]) -> tuple[ColumnCount, ...]:
 
 
 def build_cells(facts: PrdFacts, story: Story, progress: StoryProgress) -> tuple[Cell, ...]:
-    """Build the cells: passed phases, then what the first open phase waits for; the others are empty."""
+    """Build the cells of all phases: passed phases, then the status of the first open phase, then empty cells."""
     open_phase = find_open_phase(facts, story) if progress not in SETTLED_PROGRESS else None
     made = []
     for phase in BOARD_PHASES:
@@ -143,14 +143,13 @@ def build_cells(facts: PrdFacts, story: Story, progress: StoryProgress) -> tuple
 
 
 def find_open_phase(facts: PrdFacts, story: Story) -> Phase | None:
-    """Return the phase that `next` would work on, paused or not."""
+    """Return the phase that `next` would work on, even if the story is paused."""
     cycle = facts.cycles.get(story.id)
     phase = find_next_phase(story, cycle.model_copy(update={"paused": False}) if cycle else None)
     return None if isinstance(phase, NoAction) else phase
 
 
 def list_skipped_phases(facts: PrdFacts, story: Story) -> frozenset[Phase]:
-    """List the phases that this story does not need."""
     cycle = facts.cycles.get(story.id)
     if story.kind in UNTESTED_KINDS:
         return frozenset({Phase.RED, Phase.REFACTOR})
@@ -184,7 +183,7 @@ def build_pending_cell(cycle: Cycle | None, phase: Phase, progress: StoryProgres
     if progress is PAUSED:
         return Cell("paused", anchor=link, tone="waiting")
     if refused:
-        tries = sum(attempt.attempt > 0 for _, attempt in refused)  # commits of people do not count
+        tries = sum(attempt.attempt > 0 for _, attempt in refused)  # commits by people do not count as attempts
         tried = f", {count(tries, 'attempt')}" if tries else ""
         return Cell("refused", f"{codes}{tried}", anchor=link, tone="refused")
     return Cell("waiting", tone="waiting")
@@ -204,13 +203,13 @@ def build_omitted_cell(facts: PrdFacts, story: Story, phase: Phase) -> Cell:
 
 
 def find_refactor_note(facts: PrdFacts, story: str) -> str:
-    """Return the note about a refactoring without a commit, which the integration step records."""
+    """Return the note about a refactoring without a commit, which is recorded in the integration step."""
     step = facts.last_step(story, Phase.INTEGRATED)
     return REFACTOR_NOTES.get(step.note, "") if step else ""
 
 
 def format_story_mutation_score(facts: PrdFacts, story: Story) -> str:
-    """Return `12 of 13 mutants killed`, of the last step that measured it."""
+    """Return `12 of 13 mutants killed` from the last step with mutation testing."""
     step = facts.last_step(story.id, Phase.GREEN)
     if step is None or story.kind in UNTESTED_KINDS:
         return ""
@@ -222,7 +221,7 @@ def format_story_mutation_score(facts: PrdFacts, story: Story) -> str:
 
 
 def format_story_tests(facts: PrdFacts, story: str) -> str:
-    """Return `9 of 9 pass`, counting test cases."""
+    """Return `9 of 9 pass`, where each parametrized case counts as a test."""
     tests = facts.tests(story)
     if not tests:
         return ""

@@ -1,4 +1,4 @@
-"""The records of a branch with the derived facts that all parts of the pull request view need."""
+"""The records of a branch, and the facts derived from them that all parts of the views need."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from prd2pr.views.models import Tone, TracedTest
 from prd2pr.views.mutation_text import format_mutation_score
 from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount, compute_step_cost, sum_by_phase
 
-StepKey = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
+StepKey = tuple[str, int]  # story and number of the step, as in the trailer `Tdd-Step`
 
 
 @dataclass(frozen=True, eq=False)
 class StoryProgress:
-    """The state of a story for people. The instances below are the only ones and are compared by identity."""
+    """Progress of a story in words. The constants below are the only instances and are compared by identity."""
 
     word: str
     tone: Tone
@@ -45,7 +45,7 @@ WAITING = StoryProgress("waiting", "waiting")
 
 ACCOUNTED_PROGRESS = {
     each.word: each for each in (PROVEN, UNTESTED, ALREADY_BUILT, SKIPPED)
-}  # proved, or in no need of proof
+}  # proved, or no proof required
 SETTLED_PROGRESS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
 
 
@@ -56,9 +56,9 @@ class CommitFacts:
     at: str = ""
     patch: str = ""
     files: tuple[str, ...] = ()
-    proved_with: str = ""  # the step whose gate checked it together with its own commit: calc-1/2
-    base_merge: bool = False  # an unmodified merge of the base with which the suite passes
-    join: bool = False  # merges a story's branch without other changes
+    proved_with: str = ""  # the step whose gate also checked this commit, for example `calc-1/2`
+    base_merge: bool = False  # an unmodified merge of the base, with which the test suite passes
+    join: bool = False  # a merge of a story's branch without other changes
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,21 @@ class RequirementCoverage:
 class MutationTotals:
     killed: int
     judged: int
-    score: str  # `12 of 13 mutants killed`
+    score: str  # for example `12 of 13 mutants killed`
 
 
 @dataclass(frozen=True, slots=True)
 class ProofSummary:
-    """What the views of a whole PRD need of each proof: all evidence of ten thousand stories takes gigabytes."""
+    """The part of a proof that views of a whole PRD need.
+
+    The full evidence of ten thousand stories would take gigabytes of memory.
+    """
 
     accepted: Phase | None  # the phase that a gate accepted
     warnings: int
     has_changes: bool
     has_new_tree: bool
-    outcomes: Mapping[str, str] | None  # of the story's tests in its run; None: no run
+    outcomes: Mapping[str, str] | None  # outcomes of the story's tests in this step's run; None if there was no run
     mutation: MutationTotals | None
 
 
@@ -110,11 +113,13 @@ class PrdFacts:
     proofs: Mapping[StepKey, Proof]
     commits: Mapping[StepKey, CommitFacts]
     files: Mapping[str, bytes] = field(default_factory=dict)  # screenshots by digest
-    accounts: Mapping[str, StoryAccount] = field(default_factory=dict)  # of settled stories whose records are not read
-    repo: str = ""  # owner/name; empty: not known
+    # totals of finished stories whose records are not read
+    accounts: Mapping[str, StoryAccount] = field(default_factory=dict)
+    repo: str = ""  # `owner/name`, or empty if unknown
     branch: str = ""
     roles: tuple[RoleRecord, ...] = ()
-    summaries: dict[StepKey, ProofSummary] = field(default_factory=dict, repr=False, compare=False)  # made so far
+    # cache, filled on demand
+    summaries: dict[StepKey, ProofSummary] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def roles_by_story(self) -> Mapping[str, tuple[RoleRecord, ...]]:
@@ -125,7 +130,7 @@ class PrdFacts:
 
     @cached_property
     def planned_at(self) -> str:
-        """Return when the plan was committed first; empty if unknown."""
+        """Return when the plan was first committed, or an empty string if unknown."""
         moments = [commit.at for (story, _), commit in self.commits.items() if story == PLAN_STORY and commit.at]
         return min(moments, default="")
 
@@ -146,7 +151,7 @@ class PrdFacts:
         return {}
 
     def requirement_coverage(self, names: frozenset[str]) -> RequirementCoverage:
-        """Return the stories that build one of these requirements; cached, because there may be thousands."""
+        """Return the stories that cover one of these requirements. Cached, because there may be thousands."""
         if names not in self._coverings:
             found = dict.fromkeys(story.id for name in sorted(names) for story in self.by_requirement.get(name, ()))
             self._coverings[names] = RequirementCoverage(
@@ -155,8 +160,10 @@ class PrdFacts:
         return self._coverings[names]
 
     def with_details(self, commits: Mapping[StepKey, CommitFacts], files: Mapping[str, bytes]) -> PrdFacts:
-        """Return a copy with the diffs of some commits and with screenshots; derived facts do not depend on them and
-        are computed once for all story pages."""
+        """Return a copy with the diffs of some commits and with screenshots.
+
+        The copy shares the derived facts, which do not depend on these details.
+        """
         _ = self.progress_by_story, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
         _ = self.planned_at, self.roles_by_story
         over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
@@ -179,7 +186,7 @@ class PrdFacts:
         return self.stories[story].kind if story in self.stories else ""
 
     def effective_steps(self, story: str) -> tuple[Step, ...]:
-        """Return the story's steps without those that were undone."""
+        """Return the story's steps, except those that were undone."""
         return drop_undone_steps(self.steps(story))
 
     def last_step(self, story: str, phase: Phase) -> Step | None:
@@ -191,7 +198,7 @@ class PrdFacts:
                 yield story.id, step
 
     def started_stories(self) -> Iterator[Story]:
-        """Yield the stories that have a cycle here."""
+        """Yield the stories that have a cycle on this branch."""
         return (story for story in self.backlog.stories if story.id in self.cycles)
 
     @cached_property
@@ -214,7 +221,7 @@ class PrdFacts:
         return commit.sha if commit else ""
 
     def warnings(self, story: Story, cycle: Cycle) -> int:
-        """Count the warnings with which its gates accepted it."""
+        """Count the warnings in the verdicts that accepted the story's steps."""
         proofs = (self.proof_summary(story.id, step) for step in cycle.steps)
         return sum(proof.warnings for proof in proofs if proof)
 
@@ -224,7 +231,7 @@ class PrdFacts:
         return proof is not None and proof.accepted is step.phase
 
     def is_unproven(self, story: str, step: Step) -> bool:
-        """Whether the step claims a gate without proof; a refactoring without a commit claims nothing."""
+        """Whether the step claims a gate but has no proof. A refactoring without a commit claims no gate."""
         if step.phase not in GATED or self.is_proved(story, step):
             return False
         return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
@@ -234,14 +241,13 @@ class PrdFacts:
         return {}
 
     def progress(self, story: Story) -> StoryProgress:
-        """Return the state of a story; cached."""
+        """Return the progress of a story. Cached."""
         if story.id not in self._progress_cache:
             self._progress_cache[story.id] = self._compute_progress(story)
         return self._progress_cache[story.id]
 
     @cached_property
     def progress_by_story(self) -> dict[str, StoryProgress]:
-        """Return the state of all stories by id."""
         return {story.id: self.progress(story) for story in self.backlog.stories}
 
     def _compute_progress(self, story: Story) -> StoryProgress:
@@ -277,7 +283,7 @@ class PrdFacts:
 
     @cached_property
     def latest_run(self) -> RunSummary | None:
-        """Return the latest full test run of all stories, which shows what passes now."""
+        """Return the latest full test run of all stories, which shows which tests pass now."""
         steps = [(story, step) for story in self.cycles for step in self.effective_steps(story)]
         for story, step in sorted(steps, key=lambda each: each[1].at, reverse=True):
             proof = self.proof(story, step)
@@ -286,11 +292,11 @@ class PrdFacts:
         return None
 
     def last_run_at(self, story: str) -> str:
-        """Return the time of the story's latest test run; empty if there was none."""
+        """Return the time of the story's latest test run, or an empty string if there was none."""
         return max((step.at for step, _ in self._runs(story)), default="")
 
     def _runs(self, story: str) -> Iterator[tuple[Step, Mapping[str, str]]]:
-        """Yield the valid steps with a test run, and the outcomes of the story's tests."""
+        """Yield the valid steps that have a test run, with the outcomes of the story's tests."""
         for step in self.effective_steps(story):
             proof = self.proof_summary(story, step)
             if proof and proof.outcomes is not None:
@@ -301,7 +307,7 @@ class PrdFacts:
         return {result.id: result.outcome for result in (self.latest_run.others_not_passed if self.latest_run else ())}
 
     def tests(self, story: str) -> tuple[TracedTest, ...]:
-        """Return the story's tests with their outcome in its own last run, unless a later run saw a failure."""
+        """Return the story's tests with their outcome in its own last run, or in a later run that saw them fail."""
         cycle = self.cycles.get(story)
         *_, last = (None, *self._runs(story))
         if cycle is None or last is None:
@@ -311,7 +317,7 @@ class PrdFacts:
         return tuple(_trace_test(test, self._not_passed.get(test) or seen.get(test), step.phase) for test in tests)
 
     def promoted_test_id(self, story: str, test: str) -> str:
-        """Return a test's id after its file was moved to its permanent place."""
+        """Return the id of a test after its file was moved to its permanent place."""
         path, mark, rest = test.partition("::")
         for file in self.cycles[story].test_files:
             if file.path == path and file.promoted_to:
@@ -320,7 +326,10 @@ class PrdFacts:
 
 
 def _expand_cases(tests: tuple[str, ...], seen: Mapping[str, str]) -> tuple[str, ...]:
-    """Expand functions to their parametrised cases: RED knows only the function while the module cannot be imported."""
+    """Expand functions to their parametrized cases.
+
+    RED records only the function as long as the module cannot be imported.
+    """
     if all(test in seen for test in tests):
         return tests
     cases: dict[str, list[str]] = {}

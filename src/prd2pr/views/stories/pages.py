@@ -1,4 +1,4 @@
-"""The story page, as a lab notebook: criteria, evidence of each phase, refused attempts."""
+"""The story page in the style of a lab notebook: criteria, evidence of each phase, refused attempts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_TEXT = 2000
 
 
 def build_story_view(facts: PrdFacts, story: Story, card: StoryCard | None = None) -> StoryView:
-    """Build the story page. `card`: of this story, if it is known already."""
+    """Build the story page. Pass the story's `card` if it was already built."""
     cycle = facts.cycles.get(story.id) or Cycle(story=story.id)
     design = cycle.design
     return StoryView(
@@ -70,7 +70,7 @@ def build_refusal_views(facts: PrdFacts, story: Story) -> tuple[RefusalView, ...
 
 
 def build_page_views(facts: PrdFacts, story: str) -> tuple[PageView, ...]:
-    """Build the screenshots; data is included only if its digest is the one in the evidence."""
+    """Build the screenshots. Image data is included only if it matches the digest in the evidence."""
     step = facts.last_step(story, Phase.INTEGRATED)
     proof = facts.proof(story, step) if step else None
     return tuple(

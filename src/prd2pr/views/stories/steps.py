@@ -1,4 +1,4 @@
-"""The evidence of each step for people: test runs, tests before and after, findings, diff."""
+"""Evidence of each step for people: test runs, tests before and after, findings and diff."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FAILURE_REASONS: dict[FailureKind, str] = {
 
 MAX_CHANGE = 300
 MAX_FAULTS = 200
-# The same as `MutationResult.judged`: a timeout says nothing about the tests.
+# Same rule as `MutationResult.judged`: a timeout says nothing about the tests.
 FAULT_LABELS: dict[FaultOutcome, FaultLabel] = {
     "killed": "noticed",
     "survived": "not noticed",
@@ -207,7 +207,7 @@ def build_finding_view(finding: Finding) -> FindingView:
 
 
 def list_evidence_sentences(evidence: Evidence) -> tuple[str, ...]:
-    """List facts that are not in a table: locked files, comparison with the base, mutation testing."""
+    """List facts that no table shows: locked files, comparison with the base, mutation testing."""
     sentences: list[str] = []
     if evidence.locked:
         same = sum(file.expected == file.actual for file in evidence.locked)
@@ -255,7 +255,7 @@ def make_result_signature(result: TestResult) -> str:
 
 
 def build_fault_views(mutation: MutationResult) -> tuple[FaultView, ...]:
-    """Build the list of mutants, surviving ones first."""
+    """Build the list of mutants, with surviving ones first."""
     tried = [build_fault_view(each) for each in (*mutation.mutants, *mutation.knock_outs)]
     return tuple(sorted(tried, key=lambda each: FAULT_ORDER.index(each.outcome)))[:MAX_FAULTS]
 

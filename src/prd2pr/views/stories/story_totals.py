@@ -1,6 +1,6 @@
-"""Totals of settled stories, cached so that their records need not be read again.
+"""Totals of finished stories, cached so that their records need not be read again.
 
-Only for stories whose claims are all proved and whose tests all pass; all others are read in full.
+Only stories whose steps are all proved and whose tests all pass have cached totals; all others are read in full.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ StepCost = tuple[
 class StoryAccount:
     progress: str
     tests: int = 0  # all of them pass
-    gates: int = 0  # all of them proved
-    files: tuple[str, ...] = ()  # of its tests: a later run may have seen a failure
-    last_run: str = ""  # time of its latest run
+    gates: int = 0  # all of them are proved
+    files: tuple[str, ...] = ()  # test files, to find failures in later runs
+    last_run: str = ""  # time of the latest run
     costs: tuple[StepCost, ...] = ()  # one for each step
 
 
@@ -35,7 +35,7 @@ def account_to_line(account: StoryAccount) -> str:
 
 
 def account_from_line(line: str) -> StoryAccount | None:
-    """Parse a cached line; None if it is invalid."""
+    """Parse a cached line, or return None if it is invalid."""
     try:
         progress, tests, gates, files, last_run, costs = json.loads(line)
         return StoryAccount(progress, tests, gates, tuple(files), last_run, tuple(map(tuple, costs)))
@@ -58,7 +58,10 @@ class PhaseTotal:
 
 
 def sum_by_phase(accounts: Iterable[StoryAccount]) -> Mapping[str, PhaseTotal]:
-    """Sum up by phase, with plain numbers because there may be tens of thousands of steps."""
+    """Sum up the totals by phase.
+
+    Adds plain numbers instead of `Spend` objects, because there may be tens of thousands of steps.
+    """
     sums: dict[str, list[Any]] = {}
     for account in accounts:
         for phase, calls, fresh, cached, out, usd, seconds in account.costs:

@@ -27,7 +27,7 @@ LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
 
 
 def build_requirement_rows(facts: PrdFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
-    """Build the rows of the given requirements, or of all."""
+    """Build the rows of the given requirements, or of all requirements."""
     requirements = facts.prd.requirements if wanted is None else wanted
     return tuple(
         build_requirement_row(facts, each, facts.requirement_coverage(find_covering_ids(facts, each)))
@@ -48,7 +48,7 @@ def build_requirement_row(facts: PrdFacts, requirement: Requirement, by: Require
 
 
 def find_covering_ids(facts: PrdFacts, requirement: Requirement) -> frozenset[str]:
-    """Return the ids under which stories build a requirement: its own, else its parts, else its parent."""
+    """Return the ids by which stories refer to a requirement: its own, those of its parts, or that of its parent."""
     for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
         if any(name in facts.by_requirement for name in names):
             return frozenset(names)
@@ -81,7 +81,7 @@ def format_dropped_stories(facts: PrdFacts, stories: tuple[str, ...]) -> str:
 
 
 def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ...]:
-    """List requirements that no story builds: none was planned, or it was removed, skipped or aborted."""
+    """List requirements that no story covers: none was planned, or it was removed, skipped or aborted."""
     lost = (row for row in rows if row.tone == "refused")
     return tuple(
         row.id if row.verdict == NO_STORY else f"{row.id} ({row.verdict.removeprefix(NOT_BUILT)})" for row in lost
@@ -89,7 +89,7 @@ def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ..
 
 
 def iter_trace_rows(facts: PrdFacts) -> Iterator[TraceRow]:
-    """Yield the trace of one story after the other."""
+    """Yield the trace of all stories, one story after the other."""
     for story in facts.backlog.stories:
         for criterion in story.criteria or (NO_CRITERION,):
             yield build_trace_row(facts, story, criterion)
@@ -113,7 +113,10 @@ def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> Trac
 
 
 def find_criterion_tests(facts: PrdFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
-    """Find the tests that name the criterion, with their current outcome. Coverage names functions, runs name cases."""
+    """Return the tests that name the criterion, with their current outcome.
+
+    Coverage lists test functions, while runs list their parametrized cases.
+    """
     coverage = next(filter(None, (read_coverage(facts, story, step) for step in facts.steps(story))), ())
     named = [
         escape_invisible(facts.promoted_test_id(story, test))

@@ -1,4 +1,4 @@
-"""Merges of the base branch: no gate judges them, but the suite must still pass."""
+"""Merges of the base branch. No gate judges them, but the suite must still pass."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Merges = tuple[CommitInfo, ...]
 
 
 def is_base_merge(git: Git, commit: CommitInfo, base: str, docs: frozenset[str] = frozenset()) -> bool:
-    """Return whether a commit merges the base exactly as git does, without other changes.
+    """Return whether a commit is git's own merge of the base, without other changes.
 
-    `docs`: living docs, where a person may resolve conflicts between two branches that both wrote them.
+    `docs` lists the living docs: a person may resolve conflicts in them by hand.
     """
     if len(commit.parents) != 2 or not git.is_ancestor(commit.parents[1], base):
         return False
@@ -40,7 +40,7 @@ def is_plain_merge(git: Git, commit: CommitInfo, docs: frozenset[str]) -> bool:
 
 
 def is_own_state_kept(git: Git, commit: CommitInfo) -> bool:
-    """Return whether the merge leaves the state of this branch's PRDs alone."""
+    """Return whether the merge leaves the state of this branch's PRDs unchanged."""
     ours, theirs = commit.parents
     fork_point = git.merge_base(ours, theirs)
     return fork_point is not None and list_changed_prds(git, fork_point, ours).isdisjoint(
@@ -54,7 +54,7 @@ def list_changed_prds(git: Git, old: str, new: str) -> set[str]:
 
 
 def list_base_merges(git: Git, commit: CommitInfo, base: str, docs: frozenset[str] = frozenset()) -> Merges:
-    """Return this merge and those right before it, oldest first: one can fix what another broke."""
+    """Return this merge and the merges directly before it, oldest first, since a later one may fix an earlier one."""
     if not is_base_merge(git, commit, base, docs):
         return ()
     merges = [commit]
@@ -68,14 +68,14 @@ def list_base_merges(git: Git, commit: CommitInfo, base: str, docs: frozenset[st
 
 
 def find_merge_failures(git: Git, runner: TestRunner, merges: Merges) -> tuple[str, ...]:
-    """Return why the suite does not pass after the last merge; empty if all that passed on any side passes."""
+    """Return the tests that passed on one side of the merges but fail after the last one, as messages."""
     sides = dict.fromkeys((merges[0].parents[0], *(merge.parents[1] for merge in merges)))
     before = [runner.run(RunRequest(code_tree=git.code_tree(side))) for side in sides]
     return find_merge_breakage(before, runner.run(RunRequest(code_tree=git.code_tree(merges[-1].sha))))
 
 
 def list_merges_if_only_base(session: Session, head: str) -> Merges:
-    """Return the merges since the last step if nothing else changed the code."""
+    """Return the base merges since the last step, or nothing if other commits changed the code too."""
     git = session.git
     commits = list_unjudged_commits(git, head, session.constraints.paths)
     base, docs = (
@@ -86,7 +86,7 @@ def list_merges_if_only_base(session: Session, head: str) -> Merges:
 
 
 def list_passing_merges(session: Session, head: str) -> frozenset[str]:
-    """Return the merges of the base with which the suite passes, by the rule of `verify`."""
+    """Return the merges of the base after which the suite passes, by the same rule as `verify`."""
     git, passing, docs = session.git, set[str](), frozenset(session.services.gathering.living_docs)
     base = find_branch_start(git, head).commit
     for commit in reversed(git.log(f"{base}..{head}")):

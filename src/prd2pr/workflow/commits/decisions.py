@@ -1,4 +1,4 @@
-"""Apply a decision as one commit: records, reason and the answered comment, together or not at all."""
+"""Apply a decision in one commit with its records, its reason and the comment that it answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED}
 
 @dataclass(frozen=True)
 class AppliedDecision:
-    """An applied decision: the new head, and the records before and after."""
+    """An applied decision with the new head and the records before and after."""
 
     head: str
     found: BranchRecords
@@ -46,7 +46,7 @@ def read_decision_input(state: BranchState) -> BranchRecords:
 
 
 def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDecision | CommandRefusal | Objection:
-    """Apply the decision with the function that `verify` also uses; write nothing if it is refused."""
+    """Apply the decision with the function that `verify` also uses. A refused decision writes nothing."""
     state = session.store.load(head)
     found = read_decision_input(state)
     outcome = compute_effect(found, decision)
@@ -100,7 +100,7 @@ def make_decision_commit(
 
 
 def format_note_text(decision: Decision, outcome: DecisionOutcome) -> str:
-    """Return what was decided, by whom and why, after a marker that other code looks for."""
+    """Return what was decided, by whom and why, prefixed with the marker of the note if it has one."""
     what = decision.command if decision.command in AUTOMATIC_COMMANDS else format_decision_command(decision)
     reason = f": {format_decision_reason(decision)}" if decision.text else ""
     marker = f"{outcome.note}: " if outcome.note else ""
@@ -108,7 +108,7 @@ def format_note_text(decision: Decision, outcome: DecisionOutcome) -> str:
 
 
 def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateChange:
-    """Return all records that the decision changes, without the step of a story's cycle."""
+    """Return the records that the decision changes, without the step that is added to a story's cycle."""
     paths, prd = state.paths, state.prd
     assert prd is not None, "decisions need a plan"
     change = StateChange().with_doc(paths.status, outcome.status)
@@ -128,7 +128,7 @@ def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateC
 
 
 def add_note_step(session: Session, pending: PendingCommit, found: BranchRecords, outcome: DecisionOutcome) -> Cycle:
-    """Return the cycle with the note's step, which includes what was spent and refused since the last commit."""
+    """Return the cycle with a step for the note. The step includes spending and refusals since the last commit."""
     story = found.find_story(outcome.about)
     assert story is not None, "the decision names an existing story"
     cycle = outcome.cycles[outcome.about]

@@ -1,7 +1,7 @@
 """Detect hand edits of the bot's state.
 
-Orders, cursors and verdicts are trusted as the branch holds them, so only steps may write them. Any other commit that
-changes them stops the work until it is reverted.
+The orders, cursors and verdicts on the branch are trusted, so only steps may write them. If any other commit changes
+them, the work stops until that commit is reverted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from prd2pr.workflow.human_commits import HUMAN_FILES, read_commit_step
 from prd2pr.workflow.merges import is_exact_join
 from prd2pr.workflow.session import Session
 
-Blobs = dict[str, str]  # path → blob, of the bot's part of the state
+Blobs = dict[str, str]  # blob by path, for the bot's part of the state
 
 
 def find_hand_edit(git: Git, base: str, head: str) -> CommitInfo | None:
-    """Return the first commit since the base that changed the bot's state without being a step and is not reverted."""
-    edits: dict[str, tuple[str, CommitInfo]] = {}  # path → blob before, and the commit that changed it
+    """Return the first commit since the base that edited the bot's state by hand and was not reverted."""
+    edits: dict[str, tuple[str, CommitInfo]] = {}  # by path: the blob before, and the commit that changed it
     for commit in git.log_all(f"{base}..{head}"):
         if read_commit_step(commit) is not None or is_exact_join(git, commit):
             continue
@@ -32,7 +32,7 @@ def find_hand_edit(git: Git, base: str, head: str) -> CommitInfo | None:
 
 
 def refuse_hand_edits(session: Session, *, moved: bool = False) -> None:
-    """Raise StateByHand during a run if a new commit on the branch edits the bot's state."""
+    """Raise StateByHand if a commit added to the branch during this run edits the bot's state."""
     head, log = session.git.branch_head(session.target.branch), session.log
     if (
         head is None
@@ -57,7 +57,7 @@ def make_hand_edit_error(commit: CommitInfo, branch: str) -> StateByHand:
 
 
 def list_unexplained_writes(git: Git, commit: CommitInfo) -> Iterator[tuple[str, str, str]]:
-    """Yield path, old and new blob; of a merge, only what its parents do not explain."""
+    """Yield path, old blob and new blob of each state file whose content does not come from a parent."""
     state = list_bot_state(git, commit.sha)
     parents = [list_bot_state(git, parent) for parent in commit.parents]
     first = parents[0] if parents else {}
@@ -67,7 +67,7 @@ def list_unexplained_writes(git: Git, commit: CommitInfo) -> Iterator[tuple[str,
         after, before = state.get(path, ""), first.get(path, "")
         expected = {parent.get(path, "") for parent in parents} or {""}
         if len(expected) > 1 and origin is not None:
-            # As in a git merge, the side that changed it counts, so that no merge restores an older state.
+            # As in a git merge, only the side that changed the file counts, so no merge can restore an older state.
             expected = expected - {old.get(path, "")}
         if after not in expected:
             yield path, before, after

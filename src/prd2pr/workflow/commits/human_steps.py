@@ -1,7 +1,7 @@
-"""Judge commits by people with the same gate as a role's work; they are never discarded.
+"""Judge commits by people with the gate that judges a role's work; these commits are never discarded.
 
-If accepted, they pass the phase. If refused, the findings are recorded and reported, and a role continues from these
-commits; they do not count as attempts of the role. The rules and reasons are in docs/architecture.md.
+Accepted commits pass the phase. For refused commits, the findings are recorded and reported, and a role continues from
+them; they do not count as attempts of the role. docs/architecture.md explains the rules.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, format_fail
 from prd2pr.workflow.phases.story_phases import AcceptedPhase, drop_code_changes, judge_tree
 from prd2pr.workflow.session import Session
 
-NOT_YET = " does not cross "
+NOT_YET = " does not pass "
 GATE_OF_PHASE = {
     Phase.RED: Phase.RED,
     Phase.GREEN: Phase.GREEN,
     Phase.REFACTOR: Phase.REFACTOR,
-    Phase.INTEGRATED: Phase.REFACTOR,  # same state, and integration changes no code
+    Phase.INTEGRATED: Phase.REFACTOR,  # the story's state is the same, and integration changes no code
 }
 
 
 def judge_human_work(session: Session, position: Position, phase: Phase) -> tuple[Position, AcceptedPhase | None]:
-    """Return the position to continue from, and the phase that people's commits passed by themselves, if any."""
+    """Return the position to continue from and, if people's commits passed the phase, the accepted phase."""
     work = find_work_to_judge(session, position, phase) if phase in GATE_OF_PHASE else None
     if work is None:
         return position, None
@@ -68,7 +68,10 @@ def judge_from_base(
 
 
 def judge_with_withheld_code(session: Session, position: Position, gate: Phase, work: UnprovenWork) -> JudgedAttempt:
-    """Judge the work; if tests and code came together, prove RED with the code withheld, as for a fused answer."""
+    """Judge people's work with the gate.
+
+    If tests and code were pushed together, RED is proved with the code withheld, as for a fused answer.
+    """
     judged = drop_attempt_number(judge_tree(session, position, gate, work.head_tree))
     if gate is not Phase.RED or judged.verdict.accepted:
         return judged
@@ -80,7 +83,7 @@ def judge_with_withheld_code(session: Session, position: Position, gate: Phase, 
 
 
 def find_withheld_work(session: Session, position: Position, phase: Phase) -> UnprovenWork | None:
-    """Return the code that people pushed together with their tests, and that the RED commit left out."""
+    """Return the code that people pushed together with their tests and that the RED commit withheld, if any."""
     if phase is not Phase.GREEN:
         return None
     git = session.git
@@ -118,12 +121,12 @@ def list_work_changes(session: Session, work: UnprovenWork) -> tuple[Change, ...
 
 
 def is_phase_change(change: Change, position: Position, gate: Phase) -> bool:
-    """Return whether the phase's role writes this kind of path; otherwise the commit is not about the phase."""
+    """Return whether the phase's role normally writes this kind of path. If not, the commit is not about the phase."""
     return change.kind in build_write_policy(gate, position.story.id, kind=position.story.kind).writable
 
 
 def can_role_continue(change: Change, position: Position, gate: Phase) -> bool:
-    """Return whether the phase's role may write this path, and so can fix it. Docs are always fine."""
+    """Return whether the phase's role may write this path and can therefore fix it. Docs are always allowed."""
     policy = build_write_policy(gate, position.story.id, kind=position.story.kind)
     return change.kind is PathKind.DOCS or check_write(change.path, change.kind, policy) is None
 
@@ -142,7 +145,7 @@ def record_refused_work(session: Session, position: Position, work: UnprovenWork
 
 
 def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Position:
-    """Return the position with feedback for the role. The builder sees the test run, so findings do not repeat it."""
+    """Return the position with the findings as feedback for the role, which also gets the test run."""
     run = format_failures_text(judged.evidence) if judged.verdict.phase is Phase.GREEN else ""
     instruction = f"{text}. It is in the files that you are given: continue from it, and fix what the gate refuses."
     return replace(
@@ -153,7 +156,7 @@ def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Positi
 
 
 def keep_as_base(position: Position) -> Position:
-    """Return the position with the work as its base: the role could not have written it, so it need not fix it."""
+    """Return the position with the work as its base, since the role may not write these files and cannot fix them."""
     instruction = (
         f"{format_work_owner_text(position)} is in the files that you are given and stays as it is: "
         "do your work on top of it."

@@ -1,4 +1,4 @@
-"""Commit notes about work: refused work of people, drafts, undone steps."""
+"""Commit notes about refused commits by people, drafts and undone steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from prd2pr.workflow.session import Session
 
 @dataclass(frozen=True)
 class WorkNote:
-    """A note's text, and the cycle and code tree after it."""
+    """A note with its text, and the cycle and code tree after it."""
 
     text: str
     cycle: Cycle
@@ -36,15 +36,16 @@ class WorkNote:
     body: str = ""
     draft: bool = False
     undoes: int = 0
-    by: str = BOT  # who ordered it
+    by: str = BOT  # the person who requested it
 
 
 def commit_refused_work(
     session: Session, position: Position, judged: JudgedAttempt, text: str, code_tree: str
 ) -> Position:
-    """Record refused work of people as attempt 0, which is not counted.
+    """Record people's refused commits as attempt 0, which does not count.
 
-    `code_tree` differs from the branch's if code was withheld to prove RED; it comes back as a draft.
+    `code_tree` differs from the branch's tree if code was withheld to prove RED; the note then restores that code as a
+    draft.
     """
     refused = RefusedAttempt(
         phase=judged.verdict.phase,
@@ -111,7 +112,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
 
 
 def make_note_change(session: Session, position: Position, cycle: Cycle, by: str, at: str) -> StateChange:
-    """Return the changed records. Work on a story resumes it, even if it was blocked."""
+    """Return the changed records. A story with new work is in progress again, even if it was blocked."""
     paths, story = session.store.paths, position.story
     change = StateChange().with_doc(paths.cycle(story.id), cycle)
     if story.status == "in_progress":

@@ -1,4 +1,4 @@
-"""Make one commit of code, state and evidence, and move the branch by compare-and-swap."""
+"""Commit code, state and evidence together, and move the branch by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SUBMODULE = "160000"
 
 @dataclass(frozen=True)
 class PendingCommit:
-    """The content of a commit, besides its state."""
+    """The content of a commit, without its state."""
 
     base: str
     code_tree: str
@@ -67,7 +67,7 @@ class PendingCommit:
 
 
 def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
-    """Make the commit and move the branch to it. Raises BranchMoved if the branch moved meanwhile; nothing is lost."""
+    """Make the commit and move the branch to it. Raise BranchMoved if the branch moved meanwhile."""
     session.log.steps.append(f"{pending.story}/{pending.n}")
     layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
     log, inherits = session.log, compute_inherited_spend(before, session.log.id)
@@ -85,11 +85,12 @@ def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
         pending.base, pending.code_tree, complete, message, trailers=build_step_trailers(step), at=pending.at
     )
     refuse_secrets(session, pending.base, sha)
-    # Only a plan may create the branch. A branch that is missing now was deleted by a person, and stays deleted.
+    # Only a plan may create the branch. If it is missing now, a person deleted it, and it stays deleted.
     creates = pending.phase is Phase.PLAN and pending.base == session.target.base_commit
     exists = session.git.branch_head(session.target.branch) is not None
     if session.log.branch_writes.pending is not None:
-        session.host.on_command_done(session.log.branch_writes.pending)  # after the commit a kill could lose it
+        # Called before the branch moves, since a run that is killed right afterwards would never call it.
+        session.host.on_command_done(session.log.branch_writes.pending)
     sha = session.services.writer.move(session.target.branch, sha, None if creates and not exists else pending.base)
     if session.shared:
         report_to_workers(session, session.shared, pending)
@@ -104,7 +105,7 @@ def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
 
 
 def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCommit) -> None:
-    """Report to the other workers of the run that the stages of this phase work."""
+    """Report to the run's other workers that the stages of this phase work."""
     shared.record_seconds(session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started))
     if pending.phase is not Phase.NOTE:
         for stage in list_successful_stages(pending.phase):
@@ -112,7 +113,7 @@ def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCo
 
 
 def refuse_secrets(session: Session, base: str, sha: str) -> None:
-    """Raise SecretFound if the commit contains a secret; checked before any branch points to it."""
+    """Raise SecretFound if the commit contains a secret, before any branch points to it."""
     if not session.constraints.secrets.values:
         return
     commit = session.git.commit_info(sha)
@@ -137,7 +138,7 @@ def make_secret_error(where: str) -> SecretFound:
 
 
 def add_pending_cursor(session: Session, base: str, change: StateChange) -> StateChange:
-    """Mark the comment or order that this commit answers as done, in the same commit."""
+    """Mark the comment or order that this commit answers as processed, in the same commit."""
     if session.log.branch_writes.pending is None:
         return change
     path = session.store.paths.status
@@ -195,9 +196,9 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
 
 
 def make_planned_status(session: Session, backlog: Backlog, at: str, *, risky: bool) -> tuple[Status, Sprint | None]:
-    """Return the status after planning: approved by the caller at a terminal, else waiting for approval.
+    """Return the status after planning: approved if a person started it at a terminal, otherwise waiting for approval.
 
-    A plan with a critical security risk is approved by calling the program again.
+    A plan with a critical security risk is approved only when the program is called again.
     """
     by, initial = session.git.user_name(), Status(issue=session.target.issue)
     if session.constraints.approval == "given" and not risky:
@@ -206,7 +207,7 @@ def make_planned_status(session: Session, backlog: Backlog, at: str, *, risky: b
 
 
 def encode_ungated_proof(evidence: Evidence, phase: Phase) -> bytes:
-    """Return the proof of a phase without a gate; its verdict is always accepted."""
+    """Return the proof of a phase that has no gate; its verdict is always accepted."""
     return encode_document(Proof(evidence=evidence, verdict=Verdict(phase=phase, accepted=True)))
 
 
@@ -222,9 +223,9 @@ def make_project(session: Session) -> Project:
 
 
 def add_prd_to_tree(session: Session, code_tree: str) -> str:
-    """Add the PRD to the code tree, since it belongs to the pull request even if it was never committed."""
+    """Add the PRD to the code tree, so that the pull request includes it even if it was never committed."""
     if session.prd.path.startswith(("/", "..")):
-        return code_tree  # outside the repository
+        return code_tree  # the file is outside the repository
     return session.git.edit_tree(code_tree, {session.prd.path: BlobRef(session.prd.blob, "100644")})
 
 
@@ -297,7 +298,10 @@ def make_transition_input(
 
 
 def make_story_change(session: Session, position: Position, cycle: Cycle, phase: Phase, at: str) -> StateChange:
-    """Return the changed records: DESIGN starts the story, INTEGRATED finishes it, others change only the cycle."""
+    """Return the changed records.
+
+    DESIGN starts the story, INTEGRATED finishes it, and other phases change only the cycle.
+    """
     layout = session.store.paths
     change = StateChange().with_doc(layout.cycle(position.story.id), cycle)
     if phase is Phase.RED:
@@ -327,7 +331,7 @@ def make_story_change(session: Session, position: Position, cycle: Cycle, phase:
 
 @dataclass(frozen=True)
 class Note:
-    """A decision that changes no code: its text and the changed records."""
+    """A decision that changes no code, with its text and the changed records."""
 
     text: str
     cycle: Cycle
@@ -350,7 +354,7 @@ def commit_block(session: Session, position: Position, reason: str) -> str:
 
 
 def commit_no_refactoring(session: Session, position: Position, text: str) -> str:
-    """Record on a story's branch that there is no refactoring, with the refused attempts at one."""
+    """Record on a story's branch that there is no refactoring, together with the refused attempts."""
     at = session.clock.now()
     cycle = position.cycle.model_copy(
         update={
@@ -365,7 +369,7 @@ def commit_no_refactoring(session: Session, position: Position, text: str) -> st
 
 
 def commit_retry(session: Session, position: Position) -> str:
-    """Record that a person retries a blocked story: its attempts start again."""
+    """Record that a person retries a blocked story, and reset its attempts."""
     at = session.clock.now()
     by = session.git.user_name()
     story = position.story.id

@@ -1,4 +1,4 @@
-"""Subjects and bodies of the bot's commits: what and why in two or three lines, from facts alone."""
+"""Subjects and bodies of the bot's commits: two or three lines that say what was done and why, made from facts only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plan_message(prd: Prd, backlog: Backlog) -> tuple[str, str]:
 
 
 def replan_message(prd: Prd, diff: PlanDiff) -> tuple[str, str]:
-    """Return subject and body of the commit for a changed PRD."""
+    """Return the subject and body of the commit that plans a changed PRD."""
     parts = (("new", diff.new), ("changed", diff.changed), ("dropped", diff.dropped), ("kept", diff.kept))
     counts = ", ".join(f"{len(stories)} {word}" for word, stories in parts if stories)
     lines = [f"{word}: {', '.join(story.id for story in stories)}" for word, stories in parts if stories]
@@ -57,7 +57,7 @@ def plan_outcome(backlog: Backlog) -> str:
 def format_phase_message(
     story: Story, evidence: Evidence, explanation: str, note: str, design: Design | None
 ) -> tuple[str, str]:
-    """Return subject and body of a phase's commit. The role's own explanation comes last, marked as such."""
+    """Return the subject and body of a phase's commit, with the role's explanation marked as such at the end."""
     phase = evidence.phase
     match phase:
         case Phase.DESIGN if design is not None:
@@ -82,7 +82,7 @@ def format_phase_message(
 
 
 def wrap_lines(text: str) -> str:
-    """Wrap lines at 76 characters for `git log`, and keep paragraphs."""
+    """Wrap lines at 76 characters for `git log`, keeping paragraphs."""
     return "\n".join(fill(line, 76, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
 
 
@@ -128,14 +128,14 @@ def format_passing_summary(evidence: Evidence) -> str:
 
 
 def format_improvement_text(evidence: Evidence) -> str:
-    """Return the measures that a refactoring improved."""
+    """Return the measures that a refactoring improved, before and after."""
     before, after = evidence.improvement.get("before", {}), evidence.improvement.get("after", {})
     better = [name for name in before if name in after and after[name] < before[name]]
     return ", ".join(f"{MEASURES.get(name, name)} {before[name]} → {after[name]}" for name in better[:2])
 
 
 def list_new_directories(evidence: Evidence) -> list[str]:
-    """Return the directories of added files, without living docs."""
+    """Return the directories of the added files, ignoring living docs."""
     added = (change.path for change in evidence.changes if change.status == "added")
     return sorted({path.rpartition("/")[0] for path in added if path not in evidence.living_docs})
 

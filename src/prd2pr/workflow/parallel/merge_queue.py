@@ -37,7 +37,7 @@ from prd2pr.workflow.phases.story_phases import run_integration
 from prd2pr.workflow.run import MAX_RACES, CommittedPhase, block_story, commit_phase, load_position, release_runner
 from prd2pr.workflow.session import Session
 
-MAX_REFUSED_JOINS = 2  # per story; then a person decides
+MAX_REFUSED_JOINS = 2  # per story, before a person decides
 
 COMMITTED_MEANWHILE = (
     "a commit was added to {branch} while it was merged into {trunk}; it is not included, and kept as {ref}"
@@ -48,22 +48,22 @@ IntegrationOutcome = Literal["integrated", "blocked", "again", "over", "waiting"
 
 @dataclass(frozen=True)
 class IntegrationResult:
-    """What became of a story's branch.
+    """The result of integrating a story's branch.
 
-    `again`: it restarts on the new base. `over`: nothing to integrate; the story is settled or already integrated.
-    `waiting`: not possible now, and a person decides.
+    `again` means that the story restarts on the new base, `over` that there is nothing left to integrate, and `waiting`
+    that a person must decide first.
     """
 
     story: str
     outcome: IntegrationOutcome
-    head: str  # of the PRD's branch
+    head: str  # the PRD branch's head
     reason: str = ""
     joined: bool = False
 
 
 @dataclass(frozen=True)
 class IntegrationBase:
-    """The commit that INTEGRATED is based on, and the join if it is one."""
+    """The commit on which INTEGRATED is based, and the join if that commit is one."""
 
     commit: str
     join: Join | None = None
@@ -71,7 +71,7 @@ class IntegrationBase:
 
 @dataclass(frozen=True)
 class TrunkWriter:
-    """Moves the PRD's branch, from the head that was read, instead of the story's."""
+    """Moves the PRD's branch, from the head that was read, instead of the story's branch."""
 
     inner: BranchWriter
     trunk: str
@@ -85,8 +85,8 @@ class TrunkWriter:
 def integrate_story(session: Session, story: str, own: Session | None = None, note: str = "") -> IntegrationResult:
     """Integrate a ready story, or record a blocked one on the PRD's branch, where people see it.
 
-    `session`: the PRD's. `own` and `note`: the story's, if it was worked on in this process. If the PRD's branch moves
-    meanwhile, it is done again from there.
+    `session` is the PRD's session. `own` and `note` are the story's session and note, if this process worked on the
+    story. If the PRD's branch moves meanwhile, the integration is repeated on the new head.
     """
     own = own or make_story_session(session, story)
     with session.git.lock(f"branch-{session.prd.id}", wait=True), session.git.lock(f"story-{session.prd.id}-{story}"):
@@ -100,14 +100,14 @@ def integrate_story(session: Session, story: str, own: Session | None = None, no
 
 @dataclass(frozen=True)
 class StoryIntegration:
-    """One attempt to integrate a story's branch into the PRD's."""
+    """One attempt to integrate a story's branch into the PRD's branch."""
 
     session: Session
     own: Session
     story: str
-    trunk: str  # the PRD's head
+    trunk: str  # the PRD branch's head
     tip: str  # the head of the story's branch; empty if there is none
-    note: str = ""  # says that there is no refactoring; empty if the branch records it
+    note: str = ""  # the note that there is no refactoring; empty if the branch records it
 
     @classmethod
     def at_heads(cls, session: Session, own: Session, story: str, note: str) -> StoryIntegration:
@@ -116,7 +116,7 @@ class StoryIntegration:
 
     @property
     def trunk_session(self) -> Session:
-        """Return a session that moves the PRD's branch, with the story's journal and run record."""
+        """A session that moves the PRD's branch, with the story's journal and run record."""
         branch = self.session.target.branch
         return replace(
             self.own,
@@ -152,12 +152,12 @@ class StoryIntegration:
         return found is not None and found.status == "blocked"
 
     def find_blocked_story(self) -> str:
-        """Return another blocked story on the PRD's branch: people decide about one at a time."""
+        """Return another blocked story on the PRD's branch, since people decide about one story at a time."""
         stories = self.session.store.load(self.trunk).backlog.stories
         return next((each.id for each in stories if each.status == "blocked"), "")
 
     def find_base(self) -> IntegrationBase | NotJoinable:
-        """Return the story's branch if nothing was integrated since, else the join."""
+        """Return the story's branch if nothing was integrated since it started, otherwise the join."""
         git = self.session.git
         if git.merge_base(self.trunk, self.tip) == self.trunk:
             return IntegrationBase(self.tip)
@@ -171,20 +171,20 @@ class StoryIntegration:
         self.own.progress.say("working", phase="join", attempt=1, what=what)
         self.own.services.runner.begin(
             make_whole_suite_request(git, commit), in_parallel=True
-        )  # in parallel with the suites of its parents
+        )  # runs in parallel with the suites of both parents
         return IntegrationBase(commit, join)
 
     def find_failures(self, base: IntegrationBase) -> str:
-        """Return why the suite does not pass on the join; empty if it does, or if there is no join."""
+        """Return why the suite fails on the join; empty if it passes or there is no join."""
         if base.join is None:
             return ""
         failures = find_join_failures(self.own.git, self.own.services.runner, base.join, base.commit)
-        if has_timeout(failures):  # retry once: a busy machine is no reason to build a story twice
+        if has_timeout(failures):  # retry once: a failure caused by a busy machine must not restart the story
             failures = find_join_failures(self.own.git, self.own.services.runner, base.join, base.commit)
         return f"tests fail after joining: {'; '.join(failures[:3])}" if failures else ""
 
     def move_journal(self, base: str) -> None:
-        """Move journal entries of the waiting story to the step that comes now."""
+        """Move the story's journal entries to the commit that the next step is based on."""
         git, journal = self.own.git, self.own.services.journal
         for old in {entry.head for entry in journal.entries()} - {base}:
             is_old_join = git.has_commit(old) and find_joined_story(git.commit_info(old)) == self.story
@@ -192,7 +192,7 @@ class StoryIntegration:
                 journal.move_entries(old, base)
 
     def integrate(self, base: IntegrationBase, position: Position) -> IntegrationResult:
-        """Commit INTEGRATED as an ordinary step, and move the PRD's branch to it."""
+        """Commit INTEGRATED as an ordinary step and move the PRD's branch to it."""
         onto, story = self.trunk_session, position.story
         action = find_story_action(load_situation(onto, position.state, story.id), story)
         expected = (Phase.REFACTOR, Phase.INTEGRATED) if self.note else (Phase.INTEGRATED,)
@@ -211,7 +211,7 @@ class StoryIntegration:
         return IntegrationResult(story.id, "integrated", committed.head, joined=base.join is not None)
 
     def handle_stuck(self, position: Position, stuck: Stuck) -> IntegrationResult:
-        """Restart the story if it failed together with others; block it if it failed alone."""
+        """Restart the story if integration failed on a join with other stories, otherwise block it."""
         joined = position.head != self.tip
         if stuck.by_integration and joined:
             self.own.services.journal.move_entries(position.head, self.tip)
@@ -234,7 +234,7 @@ class StoryIntegration:
         )
 
     def handle_refusal(self, refusal: NotJoinable) -> IntegrationResult:
-        """Restart the story on the new base; after the last restart, block it for a person."""
+        """Restart the story on the new base, or block it for a person after the last restart."""
         if refusal.foreign:
             return IntegrationResult(self.story, "waiting", self.trunk, refusal.reason)
         cycle = self.own.store.load(self.tip).cycle(self.story) or Cycle(story=self.story)
@@ -250,7 +250,7 @@ class StoryIntegration:
         return IntegrationResult(self.story, "blocked", self.session.git.rev(self.session.target.branch), stop.reason)
 
     def finish(self, reason: str) -> IntegrationResult:
-        """End an integration that is not needed; unused work is kept under a ref."""
+        """End an integration that is not needed, keeping unused work under a ref."""
         if self.tip:
             if reason:
                 self.set_aside(self.tip)
@@ -258,7 +258,7 @@ class StoryIntegration:
         return IntegrationResult(self.story, "over", self.trunk, reason)
 
     def delete_branch(self, tip: str) -> None:
-        """Delete the story's branch up to `tip`; later commits by people are kept under a ref."""
+        """Delete the story's branch. Commits that people added after `tip` are kept under a ref."""
         git, branch = self.session.git, self.own.target.branch
         while not git.delete_branch(branch, tip):
             new_tip = git.branch_head(branch)

@@ -1,8 +1,8 @@
 """Work on several stories of one PRD in parallel, with workers on one machine.
 
-The scheduler decides which stories may start, assigns left-over ones and reports. A worker is a process that works on
-one story after the other and integrates each itself, under the PRD's lock. Planning, stories with commits by people
-and a story that is the only ready one are done by the scheduler's process, as by `run_prd`.
+The scheduler decides which stories may start, assigns left-over stories and reports. A worker is a process that works
+on one story after another and integrates each itself, under the PRD's lock. Like `run_prd`, the scheduler's own process
+does the planning, stories with commits by people, and a story that is the only ready one.
 """
 
 from __future__ import annotations
@@ -50,15 +50,13 @@ from prd2pr.workflow.run import (
 from prd2pr.workflow.session import Session, get_stories_directory
 from prd2pr.workflow.spending import JournalEntry, list_unrecorded, sum_spend
 
-MAX_DEATHS = 2  # workers in a row killed on one story
+MAX_DEATHS = 2  # consecutive workers that may be killed on one story
 
 StoryOutcome = Literal["integrated", "blocked", "again", "over", "waiting", "stopped", "trouble", "died"]
 
 
 @dataclass(frozen=True)
 class StoryResult:
-    """What became of a story that a worker had."""
-
     story: str
     outcome: StoryOutcome
     worker: int
@@ -70,7 +68,7 @@ class StoryResult:
 
 
 class StoryWorkers(Protocol):
-    """A limited number of workers."""
+    """A pool with a limited number of workers."""
 
     @property
     def free(self) -> int: ...
@@ -78,7 +76,7 @@ class StoryWorkers(Protocol):
     def start(self, story: str) -> None: ...
 
     def wait(self) -> StoryResult:
-        """Wait until one has finished; meanwhile pass on what they report."""
+        """Wait until one worker has finished, and forward the workers' progress reports meanwhile."""
         ...
 
 
@@ -86,7 +84,7 @@ class StoryWorkers(Protocol):
 
 
 def run_story(session: Session, story: str, worker: int) -> StoryResult:
-    """Work on one story and integrate it. `again`: the story could not be merged and will be restarted."""
+    """Work on one story and integrate it. The result `again` means that it could not be merged and restarts."""
     own, steps = replace(session, target=replace(session.target, integrates=True)), 0
     try:
         attempt = work_on_story(own, story)
@@ -109,7 +107,7 @@ def _add_spend(own: Session, result: StoryResult) -> StoryResult:
 
 
 def open_shared_ledger(session: Session) -> SharedLedger:
-    """Create the ledger of a run, with spending and failures so far on all branches, recorded or not."""
+    """Create a run's ledger with the spending and failures so far on all branches and in their journals."""
     git, runs, entries = session.git, dict[str, Spend](), list[JournalEntry]()
     seconds = 0.0
     heads = {name: git.rev(make_story_branch_name(session, name)) for name in list_story_branches(session)}
@@ -127,7 +125,7 @@ def open_shared_ledger(session: Session) -> SharedLedger:
 
 
 def run_sequentially(session: Session, max_steps: int | None) -> RunOutcome:
-    """Run with one worker. Stories that parallel workers left on branches come first, within the same budget."""
+    """Run with one worker. Left-over stories of a parallel run come first, within the same budget."""
     if not list_story_branches(session):
         return run_prd(session, max_steps)
     session = replace(session, shared=open_shared_ledger(session))
@@ -142,7 +140,7 @@ def run_sequentially(session: Session, max_steps: int | None) -> RunOutcome:
 
 
 def run_parallel(session: Session, workers: StoryWorkers) -> RunOutcome:
-    """Run until nothing is left to do. The caller holds the run's lock, and publishes."""
+    """Run until there is nothing left to do. The caller must hold the run's lock, and publishes the result."""
     with session.git.lock(f"branch-{session.prd.id}"):
         refuse_checked_out(session)
         clean_up_leftovers(session)
@@ -159,11 +157,11 @@ class StoryScheduler:
     session: Session
     workers: StoryWorkers
     under_way: set[str] = field(default_factory=set)
-    stopped: dict[str, NoAction] = field(default_factory=dict)  # not tried again in this run
+    stopped: dict[str, NoAction] = field(default_factory=dict)  # stories not tried again in this run
     blocked: dict[str, NoAction] = field(default_factory=dict)
     deaths: Counter[str] = field(default_factory=Counter)
     problem: Prd2prError | None = None
-    stop: NoAction | None = None  # why no further story starts
+    stop: NoAction | None = None  # the reason why no further story starts
     steps: int = 0
 
     def run(self) -> RunOutcome:
@@ -175,7 +173,7 @@ class StoryScheduler:
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether no further story starts: a person must act, or an error stopped the run."""
+        """Whether no further story starts because a person must act or an error stopped the run."""
         return self.problem is not None or self.stop is not None or bool(self.blocked)
 
     # --- starting -----------------------------------------------------------------------------------------------------
@@ -187,7 +185,7 @@ class StoryScheduler:
                 return
 
     def load_state(self) -> BranchState | None:
-        """Return the state that stories can start from, after planning if needed."""
+        """Return the state from which stories can start, after planning if needed."""
         while True:
             self.session = reload_changed_prd(self.session, self.session.store.load(get_current_head(self.session)))
             try:
@@ -203,11 +201,14 @@ class StoryScheduler:
             self.steps += 1
 
     def lock_branch(self) -> AbstractContextManager[None]:
-        """Lock the PRD's branch, unless workers integrate there; then the loser of a race reloads it."""
+        """Lock the PRD's branch, unless workers are integrating into it.
+
+        In that case the loser of a race reloads the branch and retries.
+        """
         return nullcontext() if self.under_way else self.session.git.lock(f"branch-{self.session.prd.id}")
 
     def start_one(self, state: BranchState) -> bool:
-        """Start one story; return whether there may be more to start."""
+        """Start one story, and return whether there may be more to start."""
         situation = load_situation(self.session, state)
         left_over = self.find_left_over_story(situation)
         if left_over:
@@ -224,26 +225,26 @@ class StoryScheduler:
         return bool(ready) and self.can_start(situation, state, ready[0]) and self.start_worker(ready[0].id)
 
     def find_left_over_story(self, situation: ActionContext) -> str:
-        """Return a story that an earlier run or a killed worker left on its branch."""
+        """Return a story that an earlier run or a killed worker left on its own branch."""
         for name in list_story_branches(self.session):
             story = situation.records.find_story(name)
             if name in self.under_way or name in self.stopped or (self.under_way and self.must_run_alone(name)):
                 continue
             if story is None or story.status in SETTLED:
-                integrate_story(self.session, name)  # only deletes its branch
+                integrate_story(self.session, name)  # its branch only needs to be deleted
             else:
                 return name
         return ""
 
     def must_run_alone(self, story: str) -> bool:
-        """Return whether the story was restarted before; alone, it cannot conflict with others."""
+        """Return whether the story was restarted before and must run alone, so that it cannot conflict again."""
         branch, git = make_story_branch_name(self.session, story), self.session.git
         head = git.branch_head(branch)
         state = StateStore(git, self.session.prd.id).load(head) if head else None
         return bool(state and count_restarts(state.cycle(story)))
 
     def find_exclusive_story(self, situation: ActionContext, state: BranchState) -> Story | None:
-        """Return the story that was started on the PRD's branch, or that people pushed to; it is finished there."""
+        """Return a story that was started on the PRD's branch or that people pushed to; it must be finished there."""
         started = [
             story
             for story in situation.workable_stories
@@ -264,7 +265,7 @@ class StoryScheduler:
         return outcome.stop.outcome == "done"
 
     def can_start(self, situation: ActionContext, state: BranchState, story: Story) -> bool:
-        """Check breakers and regressions before a new story; return whether to start it or look again."""
+        """Check breakers and regressions before a new story. Return whether to start it or to look again."""
         action = find_story_action(situation, story)
         if isinstance(action, NoAction):
             self.stopped[story.id] = action
@@ -308,7 +309,7 @@ class StoryScheduler:
                 self.problem = self.problem or result.problem
 
     def handle_death(self, result: StoryResult) -> None:
-        """Let another worker resume the story from its last commit, or stop it after several deaths."""
+        """Let another worker resume the story from its last commit, or stop the story after several deaths."""
         story = result.story
         self.deaths[story] += 1
         if self.session.shared:
@@ -323,7 +324,7 @@ class StoryScheduler:
     def finish(self) -> RunOutcome:
         """Record one blocked story on the PRD's branch, where people see it, and return the outcome.
 
-        Only one, since the tests of two could interfere.
+        Only one blocked story is recorded, since the tests of two could interfere.
         """
         order = {story.id: n for n, story in enumerate(self.stories)}
         first = find_first_in_plan(self.blocked, order)

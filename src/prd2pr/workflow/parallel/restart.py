@@ -1,4 +1,4 @@
-"""Restart a story that could not be joined with the others: keep its branch under a ref, and start on the new base.
+"""Restart a story that could not be joined: keep its old branch under a ref and start again on the new base.
 
 Refused attempts, spending, runs and logs stay on record. The design is kept as a draft.
 """
@@ -23,7 +23,7 @@ from prd2pr.workflow.run import load_position
 from prd2pr.workflow.session import Session
 
 RESTART_NOTE = "restarted"
-RESTART_NOTES = (RESTART_NOTE, "begun again")  # the second one is on branches of older versions
+RESTART_NOTES = (RESTART_NOTE, "begun again")  # older versions wrote the second one
 MAX_REASON = 300
 
 
@@ -44,7 +44,7 @@ class RestartWriter:
 
 
 def restart_story(own: Session, story: str, trunk: str, tip: str, reason: str) -> Position:
-    """Move the story's branch to the PRD's head, with one note that records what happened before."""
+    """Move the story's branch to the PRD's head, and record its history so far in one note."""
     own.git.set_aside(f"{own.prd.id}/{story}/{tip[:12]}", tip)
     own.services.journal.move_entries(tip, trunk)  # the note includes what was spent since the last commit
     position, old_cycle = load_story_position(own, trunk, story), own.store.load(tip).cycle(story) or Cycle(story=story)
@@ -55,7 +55,7 @@ def restart_story(own: Session, story: str, trunk: str, tip: str, reason: str) -
 
 
 def rebase_restarted_story(own: Session, story: str, tip: str) -> None:
-    """Move a restarted story that has not done anything yet to the current head of the PRD's branch."""
+    """Move a restarted story without new steps to the current head of the PRD's branch."""
     git, trunk = own.git, own.git.rev(own.target.prd_branch)
     fork_point = git.merge_base(trunk, tip)
     if fork_point is None or fork_point == trunk:
@@ -117,7 +117,7 @@ def make_restart_change(
 
 
 def make_restart_cycle(own: Session, position: Position, old_cycle: Cycle) -> Cycle:
-    """Return the PRD branch's cycle, with everything that was refused since, and the design as a draft."""
+    """Return the cycle from the PRD's branch, with all refusals since and the design as a draft."""
     current = position.cycle
     refused = (*old_cycle.refused[len(current.refused) :], *list_refused_attempts(own, position))
     writes = (*old_cycle.refused_writes[len(current.refused_writes) :], *collect_refused_writes(own, position))
@@ -133,7 +133,7 @@ def make_restart_cycle(own: Session, position: Position, old_cycle: Cycle) -> Cy
 
 
 def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle: Cycle, pending: PendingCommit) -> Step:
-    """Return the note's step, which sums up all steps since, so that the story's limits include them."""
+    """Return the note's step, which sums up all earlier steps, so that the story's limits include them."""
     steps = old_cycle.steps[len(position.cycle.steps) :]
     return Step(
         n=pending.n,
@@ -149,7 +149,7 @@ def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle:
 
 
 def read_run_files(own: Session, trunk: str, tip: str) -> dict[str, bytes]:
-    """Return records and logs of the runs that worked on the story."""
+    """Return the records and logs of the runs that worked on the story."""
     git, runs = own.git, f"{own.store.paths.root}/runs/"
     fork_point = git.merge_base(trunk, tip)
     assert fork_point is not None, "the story's branch starts at the PRD's"

@@ -1,7 +1,7 @@
-"""Work on a story on its own branch, until it is ready to be integrated.
+"""Work on a story on its own branch until it is ready to be integrated.
 
-A story's branch starts at the PRD's head and has the same phases, gates and records as a PRD's branch.
-`merge_queue` integrates it.
+A story's branch starts at the PRD's head and has the same phases, gates and records as a PRD's branch. `merge_queue`
+integrates it.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ STEP_LIMIT_REACHED = "the step limit is reached"
 
 @dataclass(frozen=True)
 class StoryAttempt:
-    """How far a story got on its own branch; `stop` says why no further."""
+    """How far a story got on its own branch. `stop` says why the work ended there."""
 
     story: str
     head: str
     steps: int
     stop: NoAction
-    session: Session  # the story's own, with the journal and run record for `integrate_story`
+    session: Session  # the story's session, with the journal and run record for `integrate_story`
     ready: bool = False  # ready to be integrated
-    note: str = ""  # says that there is no refactoring, to be recorded with the integration
+    note: str = ""  # the note that there is no refactoring, recorded with the integration
 
 
 def work_on_story(session: Session, story: str, max_steps: int | None = None) -> StoryAttempt:
-    """Work on one story on its own branch until it is ready, blocked or stopped. `session`: the PRD's.
+    """Work on one story on its own branch until it is ready, blocked or stopped.
 
-    Resumes what a killed run left. Errors are raised, as by `run_prd`.
+    `session` is the PRD's session. Work that a killed run left is resumed. Errors are raised, as by `run_prd`.
     """
     own = session if session.target.prd_branch else make_story_session(session, story)
     with session.git.lock(f"story-{session.prd.id}-{story}"):
@@ -104,7 +104,7 @@ def _run_until_stop(own: Session, story: str, max_steps: int | None) -> StoryAtt
 
 
 def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:
-    """Make one commit on the story's branch and return the new head, or return why not."""
+    """Make one commit on the story's branch and return the new head, or a NoAction with the reason why not."""
     state = own.store.load(head)
     stopped = find_trunk_stop(own, story, head)
     if stopped is not None:
@@ -126,7 +126,7 @@ def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:
 
 
 def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
-    """Return a decision on the PRD's branch since the fork point that stops this story."""
+    """Return a stop if a decision on the PRD's branch since the fork point affects this story."""
     trunk = own.git.rev(own.target.prd_branch)
     fork_point = own.git.merge_base(trunk, head)
     if fork_point is None or fork_point == trunk:
@@ -144,16 +144,16 @@ def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
 
 @dataclass(frozen=True)
 class LeftOverResult:
-    """Steps done on left-over stories. Without a `stop`, work on the PRD's branch can continue."""
+    """The number of steps done on left-over stories. If `stop` is None, work on the PRD's branch can continue."""
 
     steps: int = 0
     stop: NoAction | None = None
 
 
 def finish_left_over_stories(session: Session, max_steps: int | None = None) -> LeftOverResult:
-    """Finish stories that a parallel run left on their own branches, before anything else.
+    """Finish stories that a parallel run left on their own branches.
 
-    `session` has a shared ledger: one budget for all of them.
+    `session` must have a shared ledger, so that all of them share one budget.
     """
     steps = 0
     for story in list_story_branches(session):

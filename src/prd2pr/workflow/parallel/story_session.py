@@ -1,4 +1,4 @@
-"""Name a story's branch, and make the session that works on it."""
+"""Name a story's branch and make the session that works on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def list_story_branches(session: Session) -> tuple[str, ...]:
 
 
 def make_story_session(session: Session, story: str) -> Session:
-    """Return the PRD's session on the story's branch, with its own journal and run record."""
+    """Return a session like the PRD's, but on the story's branch and with its own journal and run record."""
     branch, clock = make_story_branch_name(session, story), session.clock
     stamp = clock.now().replace("-", "").replace(":", "")
     return replace(

@@ -1,4 +1,4 @@
-"""Attempts at a phase: work from a clean tree, evidence, verdict and feedback, a bounded number of times."""
+"""Attempts at a phase: each starts from a clean tree, is judged by the gate, and gets feedback on the earlier ones."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import BranchSpend, JournalEntry, get_entry_subject, list_refused_entries, sum_spend
 
-MAX_RUN_CHARS = 6_000  # of the test output of a refused attempt
-MAX_RED_CHARS = 600  # of the test output in RED; the tests themselves say the rest
-MAX_TESTS = 20  # names recorded for one refused attempt
+MAX_RUN_CHARS = 6_000  # length of a refused attempt's test output
+MAX_RED_CHARS = 600  # length of RED's test output; the tests themselves show the rest
+MAX_TESTS = 20  # test names recorded per refused attempt
 
 
 @dataclass(frozen=True)
 class Position:
-    """The state of the branch, for one story."""
+    """The state of the branch as seen by one story."""
 
     head: str
     code_tree: str
@@ -67,32 +67,30 @@ class Position:
 
 @dataclass(frozen=True)
 class JudgedAttempt:
-    """An attempt with its evidence and verdict."""
-
     code_tree: str
     evidence: Evidence
     verdict: Verdict
     attempt: int
     explanation: str = ""
     refused_writes: tuple[RefusedWrite, ...] = ()
-    work_tree: str = ""  # as the role left it, if hidden examples were removed or added
+    work_tree: str = ""  # as the role left it, before hidden examples were removed or added
 
     @property
     def written(self) -> str:
-        """Return the tree as the role knows it."""
+        """The tree as the role left it."""
         return self.work_tree or self.code_tree
 
 
 @dataclass(frozen=True)
 class Stuck:
-    """No further attempt will be made: a person must look."""
+    """The reason why no further attempt is made and a person must look at the story."""
 
     reason: str
     by_integration: bool = False  # the gate of INTEGRATED refused it
 
 
 def make_story_assignment(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:
-    """Return an assignment with what every role gets for a story, including the spending so far."""
+    """Return an assignment with the context that every role of a story gets, including the spending so far."""
     return Assignment(
         role=role,
         code_tree=position.code_tree,
@@ -126,7 +124,7 @@ def make_work_assignment(
 
 
 def has_hidden_examples(session: Session, position: Position, role: Role[WorkReport]) -> bool:
-    """Return whether the role must write hidden examples (RED), or learns that there are some (GREEN)."""
+    """Return whether the role must write hidden examples (RED) or is informed that some exist (GREEN)."""
     if role.phase is Phase.RED:
         return session.config.gates.held_out and not role.fused
     return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)
@@ -148,7 +146,7 @@ def make_write_policy(session: Session, position: Position, role: Role[WorkRepor
 
 
 def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
-    """Return refused attempts since the last commit, including those of killed runs and of other machines."""
+    """Return the refused attempts since the last commit, including those of killed runs and of other machines."""
     recorded = tuple(map(build_attempt_from_record, list_unfinished_attempts(position.cycle, phase)))
     entries = list_refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
     journaled = (
@@ -159,7 +157,7 @@ def load_earlier_attempts(session: Session, position: Position, phase: Phase) ->
 
 
 def build_attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
-    """Return an attempt made on another machine; its files and test output are lost."""
+    """Build an attempt made on another machine from its record, which has no files and no test output."""
     code = record.codes[0] if record.codes else ""
     finding = Finding(code=code, severity="error", message=record.summary)
     others = (Finding(code=each, severity="error", message="") for each in record.codes[1:])
@@ -179,7 +177,7 @@ def build_attempt_from_journal(
 
 
 def record_refusal(session: Session, position: Position, judged: JudgedAttempt, attempts: int) -> None:
-    """Record a refused attempt at once, so that a killed run does not forget it."""
+    """Record a refused attempt immediately, so that it still counts if the run is killed."""
     phase = judged.verdict.phase
     codes = sorted({finding.code for finding in judged.verdict.errors})
     session.services.journal.append(
@@ -208,18 +206,18 @@ def record_refusal(session: Session, position: Position, judged: JudgedAttempt, 
 
 
 def summarize_errors(errors: Sequence[Finding]) -> str:
-    """Return the first finding with its test, and how many more there are."""
+    """Return the first finding with its test and the number of further findings."""
     if not errors:
         return ""
     first, more = errors[0], len(errors) - 1
-    if has_hidden_example_name(first.path):  # the next example may be almost the same
+    if has_hidden_example_name(first.path):  # the next hidden example may be nearly the same
         first = first.model_copy(update={"message": f"{first.code} in a hidden example", "test": ""})
     about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
     return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
 
 
 def list_named_tests(errors: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the tests that findings name, without hidden examples: the next author may read this."""
+    """Return the tests named in findings, without hidden examples, since roles may read the record."""
     tests = (each.test for each in errors if each.test)
     visible = (test for test in tests if not has_hidden_example_name(test.partition("::")[0]))
     return tuple(dict.fromkeys(visible))[:MAX_TESTS]
@@ -247,7 +245,7 @@ def list_refused_attempts(session: Session, position: Position) -> tuple[Refused
 def collect_refused_writes(
     session: Session, position: Position, last: JudgedAttempt | None = None
 ) -> tuple[RefusedWriteRecord, ...]:
-    """Return the writes that the policy refused, in refused attempts and in the accepted one."""
+    """Return the writes that the policy refused, both in refused attempts and in the accepted one."""
     writes = [
         (Phase(entry.facts["phase"]), entry.facts["attempt"], refused)
         for entry in session.services.journal.entries_since(position.head)
@@ -270,7 +268,7 @@ def sum_step_spend(session: Session, position: Position) -> Spend:
 
 
 def measure_step_seconds(session: Session, position: Position) -> float:
-    """Return the time since this run's last commit, if it was spent on the story; a decision takes none."""
+    """Return the time since this run's last commit, or 0 if no work on the story was done since."""
     has_worked = any(
         get_entry_subject(entry) == position.story.id for entry in session.services.journal.entries_since(position.head)
     )
@@ -279,7 +277,7 @@ def measure_step_seconds(session: Session, position: Position) -> float:
 
 
 def format_red_failures_text(position: Position) -> str:
-    """Return the failures of RED while the code is unchanged; empty if only the designed names are missing."""
+    """Return RED's failures, or nothing if the code has changed since or only designed names are missing."""
     red_steps = [step for step in position.cycle.steps if step.phase is Phase.RED]
     if not red_steps or red_steps[-1].code_tree != position.code_tree:
         return ""
@@ -297,7 +295,7 @@ def has_only_missing_names(evidence: Evidence) -> bool:
 
 
 def format_failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
-    """Return what failed, without hidden examples."""
+    """Return the failures and problems of the test run, without hidden examples."""
     run = evidence.head_run
     if run is None:
         return ""

@@ -1,4 +1,4 @@
-"""Hidden examples: taken out of the test author's work, stored with the state, and shown to a person in the end."""
+"""Hidden examples: remove them from the test author's work, store them with the state, and show them when they fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = "100644"
 
 
 def extract_hidden_examples(session: Session, position: Position, tree: str) -> tuple[str, HiddenExamples]:
-    """Return the tree without the test author's hidden examples, and these examples."""
+    """Return the tree without the test author's hidden examples, and the examples themselves."""
     files = tuple(
         HiddenExampleFile(path=raw.path, blob=raw.new_blob)
         for raw in session.git.diff(position.code_tree, tree)
@@ -28,7 +28,7 @@ def extract_hidden_examples(session: Session, position: Position, tree: str) -> 
 
 
 def store_hidden_examples(session: Session, position: Position, cycle: Cycle, change: StateChange) -> StateChange:
-    """Add the examples to RED's commit as state, where no role sees them and other machines find them."""
+    """Add the examples to RED's commit as state, where no role sees them but other machines find them."""
     root = session.store.paths.held_out(cycle.story)
     files = cycle.held_out.files if cycle.held_out else ()
     texts = session.git.read_blobs(file.blob for file in files)
@@ -40,7 +40,7 @@ def store_hidden_examples(session: Session, position: Position, cycle: Cycle, ch
 
 
 def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
-    """Return the examples stored in the state of a commit, by what is there rather than by a record."""
+    """Return the examples stored in a commit's state, whether or not the cycle records them."""
     root = state.paths.held_out(story)
     entries = state.store.git.entries(state.commit, root)
     return HiddenExamples(
@@ -54,7 +54,7 @@ def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
 
 
 def describe_failed_examples(session: Session, position: Position, phase: Phase, judged: JudgedAttempt | None) -> str:
-    """Return a text for a person if only hidden examples refused the last attempt; else empty."""
+    """Return an explanation for a person if hidden examples alone caused the last refusal, or an empty string."""
     examples = judged.evidence.held_out if judged and phase is Phase.GREEN else None
     if judged is None or examples is None or {finding.code for finding in judged.verdict.errors} != {"GRN308"}:
         return ""

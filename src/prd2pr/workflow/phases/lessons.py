@@ -1,4 +1,4 @@
-"""Memory records that a step adds: computed from its own records and from what roles answered."""
+"""Memory records that a step adds, computed from its own records and from the roles' answers."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ LIBRARY_NAME = 40
 
 
 def make_story_memory(session: Session, position: Position, step: Step) -> tuple[Memory, ...]:
-    """Return the records of a story that `step` integrates and, with the last story, of the PRD.
+    """Return the memory records of the story that `step` integrates and, after the last story, of the PRD.
 
-    Made before the gate judges, since the living docs include them; the time of the last suite run is not included.
+    They are made before the gate runs, since the living docs include them, so the last suite run's time is missing.
     """
     prd, story, n, at = session.prd.id, position.story, step.n, step.at
     refused = (*position.cycle.refused, *list_refused_attempts(session, position))
@@ -79,7 +79,7 @@ def make_block_memory(session: Session, position: Position, cycle: Cycle, n: int
 
 
 def make_plan_memory(session: Session, head: str, step: int, at: str) -> tuple[Memory, ...]:
-    """Return what Documentation and Spike found out, to be committed with the plan."""
+    """Return the findings of Documentation and Spike, to be committed with the plan."""
     return (*make_library_notes(session, head, step, at), *make_spike_records(session, head, step, at))
 
 
@@ -109,14 +109,14 @@ def make_spike_records(session: Session, head: str, step: int, at: str) -> Itera
 
 
 def find_debugger_lesson(session: Session, position: Position) -> str:
-    """Return the Debugger's lesson for this story, if it was asked."""
+    """Return the Debugger's lesson for this story, or an empty string if it was not asked."""
     record = find_kept_record(session, position.head, position.story.id, DEBUGGER.name)
     answer = read_output(record or position.state.role(DEBUGGER.name, position.story.id), DebuggerAnswer)
     return answer.lesson if answer else ""
 
 
 def make_pattern_usages(session: Session, position: Position, step: Step) -> Iterator[PatternUsage]:
-    """Yield the usage of known patterns; conventions have no record to count for."""
+    """Yield how the story used known patterns. Conventions are left out, since they have no record."""
     answer = read_output(
         find_kept_record(session, position.head, position.story.id, PATTERN_VALIDATOR.name), PatternAnswer
     )
@@ -140,7 +140,7 @@ def make_pattern_usages(session: Session, position: Position, step: Step) -> Ite
 def make_prd_memory(
     session: Session, position: Position, estimate: EstimateRecord, failure: FailureRecord | None, step: Step
 ) -> Iterator[Memory]:
-    """Yield the retrospective, computed by code and completed by a model's answer, and the patterns it proposes."""
+    """Yield the retrospective, computed by code and completed by a model, and the patterns that it proposes."""
     prd, head = session.prd, position.head
     estimates = [each for each in read_memory_records(session.git, head, EstimateRecord) if each.prd == prd.id]
     failures = [each for each in read_memory_records(session.git, head, FailureRecord) if each.prd == prd.id]
@@ -181,12 +181,12 @@ def make_prd_memory(
 
 
 def is_last_story(position: Position) -> bool:
-    """Return whether nothing is left to do once this story is done."""
+    """Return whether this is the last story that is not finished."""
     return all(each.status in SETTLED or each.id == position.story.id for each in position.state.backlog.stories)
 
 
 def read_story_code(session: Session, position: Position, code_tree: str) -> StoryCode:
-    """Return the source files that the story changed, before and after."""
+    """Return the source files that the story changed, before and after the change."""
     changes = [
         change
         for change in session.git.diff(find_story_base(session, position), code_tree)
@@ -208,7 +208,7 @@ def read_story_code(session: Session, position: Position, code_tree: str) -> Sto
 def find_story_base(session: Session, position: Position) -> str:
     """Return the code tree that the story started from.
 
-    Found by the step's commit, since a tree without state exists in no other clone.
+    The tree is found through the step's commit, since other clones do not have the recorded tree without the state.
     """
     steps = drop_undone_steps(position.cycle.steps)
     designs = [step for step in steps if step.phase is Phase.DESIGN]
@@ -223,7 +223,7 @@ def find_story_base(session: Session, position: Position) -> str:
 
 
 def list_story_facts(position: Position, cycle: Cycle) -> tuple[StoryFacts, ...]:
-    """Return facts about all stories; `cycle` is this story's, as it will be."""
+    """Return facts about all stories. `cycle` replaces the current story's recorded cycle."""
     facts = []
     for story in position.state.backlog.stories:
         is_current = story.id == position.story.id

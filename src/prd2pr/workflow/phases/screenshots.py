@@ -1,4 +1,4 @@
-"""Screenshots of the project's pages, taken at integration and kept in that commit. No gate requires them."""
+"""Take screenshots of the project's pages at integration and commit them. No gate requires them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from prd2pr.workflow.session import Session
 
 @dataclass(frozen=True)
 class PageScreenshots:
-    """Records and image files of screenshots."""
-
     records: tuple[PageScreenshot, ...] = ()
     files: tuple[tuple[str, bytes], ...] = ()
 
@@ -30,7 +28,7 @@ NO_SCREENSHOTS = PageScreenshots()
 
 
 def capture_pages(session: Session, position: Position, phase: Phase, code_tree: str) -> PageScreenshots:
-    """Take the configured screenshots; problems are only reported."""
+    """Take the configured screenshots. Problems are reported but do not stop the run."""
     page, camera = session.config.page, session.services.camera
     if phase is not Phase.INTEGRATED or not page.command or camera is None:
         return NO_SCREENSHOTS

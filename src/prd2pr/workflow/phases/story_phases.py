@@ -1,4 +1,4 @@
-"""Run the phases of a story. Each ends with an accepted verdict, or with the reason why a person must look."""
+"""Run the phases of a story. Each ends with an accepted verdict or with the reason why a person must look at it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ MAX_COMMITS_SINCE_RED = 50  # including commits by people
 def render_step_docs(
     session: Session, position: Position, moved: Mapping[str, BlobRef | None], own: Sequence[Memory]
 ) -> dict[str, bytes]:
-    """Return the living docs that INTEGRATED adds. `moved`: other updates of the tree; `own`: its memory records."""
+    """Return the living docs that INTEGRATED adds.
+
+    `moved` are the other changes of the tree, and `own` are the memory records that the step adds.
+    """
     if not session.config.docs.enabled:
         return {}
     files = list_code_files(session.git, position.code_tree)
@@ -93,20 +96,23 @@ def render_step_docs(
 
 @dataclass(frozen=True)
 class AcceptedPhase:
-    """A phase that its gate accepted, not committed yet. `withheld`: the code of a fused answer, judged next."""
+    """A phase that its gate accepted but that is not committed yet.
+
+    `withheld` is the tree with the code of a fused answer, which GREEN judges next.
+    """
 
     phase: Phase
     judged: JudgedAttempt
     design: Design | None = None
     note: str = ""
     withheld: str = ""
-    at: str = ""  # the time in the memory records
+    at: str = ""  # the time recorded in `learnt`
     learnt: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True)
 class NotRefactored:
-    """No refactoring is made, and the story's branch is integrated later; recorded so that no model is asked again."""
+    """A note that there is no refactoring, recorded so that the model is not asked again before the integration."""
 
     note: str
 
@@ -132,8 +138,6 @@ def run_design(session: Session, position: Position) -> PhaseOutcome:
 
 @dataclass(frozen=True)
 class DesignResult:
-    """A design, and the architect's explanation."""
-
     design: Design
     explanation: str
 
@@ -148,7 +152,7 @@ def ask_architect(session: Session, position: Position) -> DesignResult | Stuck:
 
 
 def judge_design(session: Session, position: Position, explanation: str = "") -> JudgedAttempt:
-    """Return the evidence of DESIGN, which has no gate: no code has changed, which verify checks."""
+    """Return an accepted verdict for DESIGN, which has no gate. `verify` checks that no code has changed."""
     evidence = Evidence(
         phase=Phase.DESIGN,
         prd=session.prd.id,
@@ -170,7 +174,7 @@ def run_green(session: Session, position: Position) -> PhaseOutcome:
 
 
 def run_refactor(session: Session, position: Position) -> PhaseOutcome:
-    """Run REFACTOR. A refused refactoring is dropped, since the code was proved GREEN."""
+    """Run REFACTOR. A refused refactoring is dropped, since GREEN already proved the code."""
     if not uses_model(REFACTORER.name, session.config.profile):
         return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {describe_profile(session.config.profile)}")
     if not is_refactoring_forced(session, position) and is_simple_enough(*measure_story_code(session, position)):
@@ -184,14 +188,14 @@ def run_refactor(session: Session, position: Position) -> PhaseOutcome:
 
 
 def is_refactoring_forced(session: Session, position: Position) -> bool:
-    """Return whether a person works by hand, or settings or advice ask for a refactoring in any case."""
+    """Return whether to refactor regardless of measures: because of settings, a person's advice, or a human role."""
     always = session.config.refactoring == "always" or session.config.profile == "full"
     strong = REFACTORER.tier == "strong"
     return always or bool(position.advice) or session.services.select_model(REFACTORER.name, strong).edits_itself
 
 
 def measure_story_code(session: Session, position: Position) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the measures of the story's source files before its code was written, and after GREEN."""
+    """Return the measures of the story's source files before its code was written and after GREEN."""
     stack = choose_planned_stack(session.services.gathering.stacks, position.story, position.cycle.design)
     commit = find_red_commit(session, position)
     before = read_own_sources(session, position, commit) if commit else {}
@@ -199,7 +203,7 @@ def measure_story_code(session: Session, position: Position) -> tuple[dict[str, 
 
 
 def find_red_commit(session: Session, position: Position) -> str:
-    """Return the RED commit; empty if it is not found, so that all code counts as the story's own."""
+    """Return the RED commit, or an empty string if it is not found; all code then counts as the story's own."""
     number = next((step.n for step in reversed(position.cycle.steps) if step.phase is Phase.RED), 0)
     wanted = (f"{session.prd.id}/{position.story.id}/{number}",)
     near = session.git.ancestors(position.head, MAX_COMMITS_SINCE_RED)
@@ -213,12 +217,12 @@ def read_own_sources(session: Session, position: Position, commit: str) -> dict[
 
 
 def skip_refactoring(session: Session, position: Position, note: str) -> PhaseOutcome:
-    """Continue without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
+    """Continue without a refactoring: integrate the story, or leave that to the merge queue on a story's branch."""
     return NotRefactored(note) if session.target.prd_branch else run_integration(session, position, note)
 
 
 def attempt_phase(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> PhaseOutcome:
-    """Make attempts with the role until the gate accepts one or none is left."""
+    """Let the role make attempts until the gate accepts one or none is left."""
     earlier, judged = load_earlier_attempts(session, position, role.phase), None
     while len(earlier) < attempts:
         work = run_assignment(session, make_next_assignment(session, position, role, earlier, attempts))
@@ -246,7 +250,7 @@ def attempt_phase(session: Session, position: Position, role: Role[WorkReport], 
 def make_next_assignment(
     session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
 ) -> Assignment[WorkReport]:
-    """Return the next assignment; the last one includes the Debugger's root cause."""
+    """Return the next assignment. The last one includes the root cause found by the Debugger."""
     assignment = make_work_assignment(session, position, role, earlier, attempts)
     memory = recall_memory(session, position.head, format_story_text(position.story)).text if role.uses_memory else ""
     cause = ask_root_cause(session, position, role, earlier) if len(earlier) + 1 == attempts and earlier else ""
@@ -255,12 +259,12 @@ def make_next_assignment(
 
 
 def is_already_built(judged: JudgedAttempt) -> bool:
-    """Return whether all new tests pass, and nothing else is wrong with them."""
+    """Return whether the only problem is that all new tests already pass."""
     return {finding.code for finding in judged.verdict.errors} == {"RED105"}
 
 
 def verify_already_built(session: Session, position: Position, red: JudgedAttempt) -> PhaseOutcome:
-    """Verify the story with GREEN if the tester's tests pass, twice or as planned; RED is never claimed."""
+    """Verify with GREEN a story whose new tests already pass, without claiming RED."""
     judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)
     if judged.verdict.accepted:
         return AcceptedPhase(
@@ -305,7 +309,10 @@ def judge_tree(
     examples: HiddenExamples = NO_HIDDEN_EXAMPLES,
     docs: ExpectedDocs = NO_DOCS,
 ) -> JudgedAttempt:
-    """Judge a tree. `examples`: hidden by RED; GREEN reads them from the record, and its tree includes them."""
+    """Judge a tree with the phase's gate.
+
+    `examples` are the hidden examples that RED removed from the tree; GREEN reads them from the record.
+    """
     context = StoryContext.from_cycle(
         session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
     )
@@ -318,7 +325,7 @@ def judge_tree(
 
 
 def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
-    """Get tests and code in one answer; prove RED by withholding the code, which GREEN judges next."""
+    """Get tests and code in one answer, and prove RED with the code withheld; GREEN judges the code next."""
     attempts = session.config.attempts
     earlier = load_earlier_attempts(session, position, Phase.RED)
     while len(earlier) < attempts:
@@ -337,7 +344,7 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
 
 
 def drop_code_changes(session: Session, base: str, both: str) -> str:
-    """Return `base` with only those changes of `both` that are tests."""
+    """Return `base` with only the test changes of `both`."""
     updates = {
         change.path: BlobRef(change.new_blob, change.new_mode) if change.new_blob else None
         for change in session.git.diff(base, both)
@@ -347,7 +354,10 @@ def drop_code_changes(session: Session, base: str, both: str) -> str:
 
 
 def run_withheld_green(session: Session, position: Position, tree: str) -> PhaseOutcome:
-    """Judge the code of a fused answer. If refused, it is GREEN's first attempt, and the builder continues."""
+    """Judge the code of a fused answer.
+
+    If it is refused, it counts as GREEN's first attempt, and the builder continues.
+    """
     judged = judge_tree(session, position, Phase.GREEN, tree)
     if judged.verdict.accepted:
         return AcceptedPhase(Phase.GREEN, judged)
@@ -360,10 +370,10 @@ def run_integration(
 ) -> AcceptedPhase | Stuck:
     """Move the tests to their permanent place, render the living docs and run the whole suite. No model is called.
 
-    `broken`: for a join, returns why it fails. Its suite run is in progress, in parallel with the run of the new tree.
+    `broken` is given for a join and returns why its suite fails. That suite runs in parallel with the new tree's suite.
     """
     find_failure = broken or (lambda: "")
-    position = replace(position, judged_from="", people=())  # only tests move; nothing else is proved
+    position = replace(position, judged_from="", people=())  # the step moves only tests and proves nothing else
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
         note = format_untested_note(position.story.kind)
@@ -388,7 +398,7 @@ def run_integration(
 
 @dataclass(frozen=True)
 class Integration:
-    """What is about to be judged: the tree, its living docs, and the memory records."""
+    """The tree to be judged, its living docs and the memory records."""
 
     tree: str
     docs: ExpectedDocs
@@ -397,7 +407,7 @@ class Integration:
 
 
 def prepare_integration(session: Session, position: Position, note: str) -> Integration:
-    """Return the tree with the tests at their permanent place and the living docs rendered."""
+    """Return the tree with the tests in their permanent place and the living docs rendered."""
 
     git, at, moved = session.git, session.clock.now(), list_moved_tests(session, position)
     step = Step(
@@ -419,7 +429,7 @@ def prepare_integration(session: Session, position: Position, note: str) -> Inte
 
 
 def start_integration_suite(session: Session, position: Position, tree: str) -> None:
-    """Start the gate's run early, with its canaries; not if the gate runs stacks separately."""
+    """Start the gate's suite run early, with its canaries, unless the gate runs each stack separately."""
     stacks = session.services.gathering.stacks
     if len(stacks) < 2 and not any(stack.is_judged_inside for stack in stacks):
         directories = {

@@ -1,4 +1,4 @@
-"""Advising roles of a story: root cause before its last attempt, review before its integration, retrospective."""
+"""Advising roles of a story: root cause before the last attempt, review before integration, final retrospective."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from prd2pr.workflow.roles.recall import recall_memory
 from prd2pr.workflow.roles.role_runner import Assignment, read_conventions
 from prd2pr.workflow.session import Session
 
-FINDINGS_LIMIT, OUTPUT_LIMIT, PATCH_LIMIT = 2_500, 3_000, 6_000  # characters of each attempt
+FINDINGS_LIMIT, OUTPUT_LIMIT, PATCH_LIMIT = 2_500, 3_000, 6_000  # characters per attempt
 REMARKS_LIMIT = 5_000  # characters of other roles' remarks in the retrospective's prompt
 SNAPSHOTS = 5  # measurements per file for the complexity trend
 
@@ -55,7 +55,7 @@ def make_role_assignment(position: Position, role: Role[Output], material: Mappi
 def ask_root_cause(
     session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...]
 ) -> str:
-    """Return the Debugger's advice for the last attempt; empty if it is not asked or has no answer."""
+    """Return the Debugger's advice for the last attempt, or an empty string if it was not asked or gave none."""
     if not uses_model(DEBUGGER.name, session.config.profile) or role.phase not in (Phase.RED, Phase.GREEN):
         return ""
     material = {name: text for attempt in earlier for name, text in attempt_texts(attempt).items()}
@@ -71,7 +71,7 @@ def ask_root_cause(
 
 
 def attempt_texts(attempt: EarlierAttempt) -> dict[str, str]:
-    """Return findings, test run and patch of an attempt; findings do not repeat the test run."""
+    """Return the findings, test run and patch of an attempt. The findings do not repeat the test run."""
     name = f"attempt {attempt.attempt}"
     findings = (*format_findings(attempt.findings, attempt.output), *(each.message for each in attempt.refused_writes))
     return {
@@ -82,7 +82,7 @@ def attempt_texts(attempt: EarlierAttempt) -> dict[str, str]:
 
 
 def strip_hidden_examples(patch: str) -> str:
-    """Remove hidden examples from a patch: the answer is kept, and programmers may see it later."""
+    """Remove hidden examples from a patch, since programmers may later read the answer about it."""
     files = re.split(r"(?m)^(?=diff --git )", patch)
     return "".join(each for each in files if not has_hidden_example_name(each.partition("\n")[0]))
 
@@ -91,12 +91,12 @@ def strip_hidden_examples(patch: str) -> str:
 
 
 def asks_before_integration(session: Session) -> bool:
-    """Return whether a model is asked before integration."""
+    """Return whether any model is asked before integration."""
     return any(uses_model(role.name, session.config.profile) for role in (PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE))
 
 
 def consult_before_integration(session: Session, position: Position) -> Stuck | None:
-    """Ask the roles before the gate, since the living docs that it judges include their results.
+    """Ask the advising roles before the gate runs, since the living docs include their results.
 
     Warnings are reported and recorded; only an unmet criterion stops the story.
     """
@@ -129,7 +129,7 @@ def check_smells(session: Session, position: Position) -> None:
 
 
 def load_complexity_history(session: Session, position: Position) -> dict[str, tuple[float, ...]]:
-    """Return by path the complexity after the last stories that changed it, oldest first."""
+    """Return the complexity of each path after the last stories that changed it, oldest first."""
     history: dict[str, list[float]] = {}
     for snapshot in sorted(
         read_memory_records(session.git, position.head, ComplexitySnapshot), key=lambda each: each.at
@@ -168,7 +168,7 @@ def check_patterns(session: Session, position: Position) -> None:
 
 
 def review_story(session: Session, position: Position) -> Stuck | None:
-    """Ask for a review. The same code is stopped only once: a person who continues has seen the review."""
+    """Ask for a review. It stops the same code only once: a person who continues has seen it."""
     if not uses_model(REVIEW.name, session.config.profile) or position.story.kind in UNTESTED_KINDS:
         return None
     previous = position.state.role(REVIEW.name, position.story.id)
@@ -203,7 +203,7 @@ def review_story(session: Session, position: Position) -> Stuck | None:
 
 
 def make_unreviewed_record(session: Session, position: Position) -> RoleRecord:
-    """Return a record that prevents asking again for the same code after a person continues."""
+    """Return a record that prevents a second review of the same code after a person continues."""
     return RoleRecord(
         role=REVIEW.name,
         story=position.story.id,
@@ -222,7 +222,7 @@ def format_location_suffix(where: str) -> str:
 
 
 def ask_retrospective(session: Session, position: Position) -> None:
-    """Ask for a retrospective of the whole PRD, if the profile includes it."""
+    """Ask for a retrospective of the whole PRD if the profile includes it."""
     if not uses_model(RETROSPECTIVE.name, session.config.profile):
         return
     material = {

@@ -1,4 +1,4 @@
-"""Model calls of a planning pass: made in parallel, checked by code, retried within limits.
+"""Model calls of a planning pass: made in parallel, checked by code, and retried within limits.
 
 Accepted answers are cached (`workflow/answer_cache.py`), so that a later failure does not lose them.
 """
@@ -21,9 +21,9 @@ from prd2pr.planning.problems import PlanProblem, problems_to_findings
 from prd2pr.workflow.roles.role_runner import Assignment, SharedResources, run_assignment
 from prd2pr.workflow.session import Session
 
-# Providers limit requests per minute; more calls would only wait.
+# Providers limit the requests per minute, so more parallel calls would only wait.
 MAX_CONCURRENT_CALLS = 4
-# The first, and two more with the findings; the last one uses the stronger model.
+# The first attempt and two with the findings; the last one uses the stronger model.
 ATTEMPTS = 3
 
 
@@ -42,10 +42,11 @@ class CallOutcome(Generic[Done]):
 def run_concurrently(
     work: Callable[[Thing], Done], row: Sequence[Thing], workers: int, harmless: tuple[type[Exception], ...] = ()
 ) -> tuple[CallOutcome[Done], ...]:
-    """Call `work` for each item in parallel. A harmless error stays with its item; any other stops new calls.
+    """Call `work` for each item in parallel.
 
-    The first other error, in the order of the row, is raised when all started calls have ended. If the caller is
-    interrupted, it does not wait: threads are daemons, and late results are discarded.
+    A `harmless` error is returned as the item's outcome. Any other error prevents new calls; the first one, in the
+    order of the items, is raised when all started calls have ended. An interrupted caller does not wait: the threads
+    are daemons, and late results are discarded.
     """
     if workers < 2 or len(row) < 2:
         return tuple(_call_safely(work, thing, harmless) for thing in row)
@@ -90,12 +91,12 @@ def _call_safely(
 
 
 class OutOfCalls(Exception):
-    """The plan has used all its calls. Handled within the passes: what is missing is reported."""
+    """Raised when a plan has used all its calls. The passes catch it and report what is missing."""
 
 
 @dataclass
 class Allowance:
-    """Model calls of one plan, counted over all threads."""
+    """The number of model calls that one plan may make, counted over all threads."""
 
     most: int
     made: int = 0
@@ -110,7 +111,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """What all calls of one plan share."""
+    """The context that all calls of one plan share."""
 
     session: Session
     head: str
@@ -122,11 +123,11 @@ class PlanningContext:
 
 @dataclass(frozen=True)
 class PassQuestion(Generic[Output]):
-    """A part of the plan to ask about, and how its answer is checked."""
+    """A question about a part of the plan, and the checks of its answer."""
 
     part: PlanPart
     check: Callable[[Output], tuple[PlanProblem, ...]]
-    is_soft: Callable[[PlanProblem], bool]  # reported to a person instead of refusing the answer
+    is_soft: Callable[[PlanProblem], bool]  # problems that are reported to a person; the answer is still accepted
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class PassAnswer(Generic[Output]):
     """The accepted answer to one question, or why there is none."""
 
     answer: Output | None = None
-    stated: tuple[PlanProblem, ...] = ()  # its soft problems
+    stated: tuple[PlanProblem, ...] = ()  # the problems found by the soft check
     missing: str = ""  # why there is no answer
 
 
@@ -164,9 +165,9 @@ class _Dialogue(Generic[Output]):
 def ask_all(
     context: PlanningContext, role: Role[Output], queries: Sequence[PassQuestion[Output]], *, needed: bool = True
 ) -> tuple[PassAnswer[Output], ...]:
-    """Return one answer per question, in order; raise PlanInvalid or ModelRefused if one has no usable answer.
+    """Return one answer per question, in order. Raise PlanInvalid or ModelRefused if a needed one is missing.
 
-    If the answers are not `needed`, each is asked for once and may be missing.
+    Answers that are not `needed` are requested once and may be missing.
     """
     attempts = ATTEMPTS if needed else 1
     dialogues = [_Dialogue(query) for query in queries]
@@ -182,7 +183,7 @@ def ask_all(
 def _ask_round(
     context: PlanningContext, role: Role[Output], dialogues: Sequence[_Dialogue[Output]], attempt: int, attempts: int
 ) -> tuple[CallOutcome[Output], ...]:
-    """Ask all open questions. The first call runs alone, so that the provider caches the common prompt."""
+    """Ask all open questions. The first call runs alone, so that the provider caches the shared prompt."""
 
     def ask(dialogue: _Dialogue[Output]) -> Output:
         return _ask(context, role, dialogue, attempt, attempts)

@@ -30,7 +30,7 @@ from prd2pr.workflow.session import Session
 
 
 def plan_in_passes(session: Session, head: str, code_tree: str, brief: str = "") -> PlanDraft:
-    """Return a valid plan; raise PlanInvalid with its problems. Writes only the answer cache."""
+    """Return a valid plan, or raise PlanInvalid with its problems. Writes only the answer cache."""
     context = replace(make_planning_context(session, head, code_tree), brief=brief)
     grouping = plan_cycles(context)
     context.allowance.most = compute_max_model_calls(len(grouping.cycles))
@@ -65,7 +65,7 @@ def make_planning_context(session: Session, head: str, code_tree: str) -> Planni
 
 
 def refuse_invalid_plan(context: PlanningContext, draft: PlanDraft) -> None:
-    """Check the rules that no single answer can violate; on problems, the next run asks again."""
+    """Check the rules that concern all answers together. If one is broken, the next run asks again."""
     prd = context.session.prd
     problems = check_plan(prd, draft)
     if problems:
@@ -158,7 +158,7 @@ def make_tasks_question(context: PlanningContext, grouping: Grouping, cycle: Pla
 
 @dataclass(frozen=True)
 class WrittenCriteria:
-    """The criteria of all stories, with the questions and assumptions of the pass."""
+    """The criteria of all stories, and the questions and assumptions of the pass."""
 
     found: dict[str, tuple[CriterionDraft, ...]]
     questions: tuple[OpenQuestion, ...] = ()
@@ -166,7 +166,7 @@ class WrittenCriteria:
 
 
 def collect_open_points(session: Session, grouping: Grouping, taken: tuple[CycleTasks, ...]) -> PlanPart:
-    """Return questions and assumptions of the earlier passes, which later ones do not repeat."""
+    """Return the questions and assumptions of the earlier passes, so that later passes do not repeat them."""
     questions = (*grouping.questions, *(question for each in taken for question in each.draft.questions))
     assumptions = (*grouping.assumptions, *(text for each in taken for text in each.draft.assumptions))
     return PlanPart("", asked=merge_questions(session.prd, questions), assumed=merge_assumptions(assumptions))
@@ -175,7 +175,10 @@ def collect_open_points(session: Session, grouping: Grouping, taken: tuple[Cycle
 def plan_criteria(
     context: PlanningContext, stories: tuple[StoryDraft, ...], known: written.Criteria, stand: PlanPart
 ) -> WrittenCriteria:
-    """Ask for missing criteria. `known`: those in the PRD; `stand`: questions and assumptions of earlier passes."""
+    """Ask for the missing criteria.
+
+    `known` are the criteria in the PRD, and `stand` are the questions and assumptions of earlier passes.
+    """
     report, prd = measure_pass(context), context.session.prd
     missing = written.select_stories_without_criteria(prd, stories, known)
     parts = [replace(stand, name=part.name, stories=part.stories) for part in build_parts("criteria", missing)]
@@ -207,7 +210,7 @@ def make_criteria_question(part: PlanPart, known: written.Criteria) -> PassQuest
 def merge_criteria(
     query: PassQuestion[CriteriaDraft], answer: PassAnswer[CriteriaDraft], known: written.Criteria
 ) -> dict[str, tuple[CriterionDraft, ...]]:
-    """Return the criteria by story, those of the PRD first and word for word."""
+    """Return the criteria by story, with those of the PRD first and unchanged."""
     answered = written.collect_criteria(answer.answer) if answer.answer is not None else {}
     return {story.key: (*known.get(story.key, ()), *answered.get(story.key, ())) for story in query.part.stories}
 
@@ -221,14 +224,14 @@ def add_criteria(stories: tuple[StoryDraft, ...], found: written.Criteria) -> tu
 
 @dataclass(frozen=True)
 class HintedStories:
-    """Stories with hints, and assumptions about missing ones."""
+    """Stories with hints, and the assumptions made where hints are missing."""
 
     stories: tuple[StoryDraft, ...]
     assumptions: tuple[str, ...] = ()
 
 
 def plan_hints(context: PlanningContext, stories: tuple[StoryDraft, ...]) -> HintedStories:
-    """Ask for hints; an unusable answer is ignored."""
+    """Ask for hints, ignoring unusable answers."""
     report, prd = measure_pass(context), context.session.prd
     parts = [replace(part, plan=stories) for part in build_parts("hints", select_hinted_stories(stories))]
     queries: list[PassQuestion[HintsDraft]] = [PassQuestion(part, lambda _: (), lambda _: True) for part in parts]

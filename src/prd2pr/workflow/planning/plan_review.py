@@ -1,4 +1,4 @@
-"""Roles that review a new plan before it is committed. Their additions must keep the rules of a plan."""
+"""Ask roles to review a new plan before it is committed. Their additions must obey the rules of a plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prd2pr.workflow.roles.consultation import RoleQuestion, consult, digest_par
 from prd2pr.workflow.roles.recall import find_correction_factor
 from prd2pr.workflow.session import Session
 
-PLAN_LIMIT = 16_000  # characters of the plan in the prompts of these roles
+PLAN_LIMIT = 16_000  # characters of the plan in these roles' prompts
 FILES_LIMIT = 6_000  # characters of all deployment files together
 MAX_FILES = 4
 
@@ -57,7 +57,7 @@ def format_story_plan_text(story: Story) -> str:
 
 
 def accept_if_valid(session: Session, before: Backlog, after: Backlog, who: str) -> Backlog:
-    """Return the plan with a role's additions, or without them, with a note, if they break a rule."""
+    """Return the plan with a role's additions. If they break a rule, report that and return the plan without them."""
     problems = check_plan(session.prd, backlog_to_draft(after))
     if not problems:
         return after
@@ -91,7 +91,7 @@ def add_design_criteria(session: Session, base: PlanBase, backlog: Backlog) -> B
 
 
 def add_security_criteria(session: Session, base: PlanBase, backlog: Backlog) -> Backlog:
-    """Add criteria for risks. A critical risk, or a failed check, becomes a question to a person."""
+    """Add criteria against risks. A critical risk or a failed check becomes a question to a person."""
     if not uses_model(SECURITY.name, session.config.profile):
         return backlog
     question = replace(
@@ -126,7 +126,7 @@ def add_questions(backlog: Backlog, *questions: str) -> Backlog:
 
 
 def correct_estimates(session: Session, base: PlanBase, backlog: Backlog) -> Backlog:
-    """Correct the estimates with the measured factor and, if the profile includes it, the Estimator's answer."""
+    """Correct the estimates by the measured factor and, if the profile includes it, with the Estimator's answer."""
     correction = find_correction_factor(session, base.head)
     factor = correction.minutes if correction else None
     verdict = "no factor is known yet" if correction is None else estimator.format_estimate_verdict(correction)

@@ -1,4 +1,4 @@
-"""Make a backlog from a PRD, by one role or in four passes, with typed answers that code checks."""
+"""Make a backlog from a PRD, with one role or in four passes. Code checks the typed answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ PLAN_ATTEMPTS = 3
 
 
 def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> Backlog:
-    """Return a valid plan; raise PlanInvalid with its problems. Writes nothing. `brief`: results of earlier roles."""
+    """Return a valid plan, or raise PlanInvalid with its problems. Writes nothing.
+
+    `brief` is the result of the roles before the plan.
+    """
     way = select_planning_way(session)
     if way.four_passes:
         session.progress.say("note", text=f"planned in {way}")
@@ -40,12 +43,12 @@ def select_planning_way(session: Session) -> PlanningStrategy:
 
 @dataclass(frozen=True)
 class PlannerQuestion:
-    """The whole PRD to plan, or only what changed in it."""
+    """The PRD to plan, or only what changed in it."""
 
     head: str
     code_tree: str
     change: PlanChange | None = None
-    plan: int = 1  # number of this plan, counted from 1
+    plan: int = 1  # number of the plan, starting at 1
     brief: str = ""
 
 

@@ -21,7 +21,7 @@ def find_plan_change(state: BranchState, after: Prd) -> PlanChange:
 
 
 def find_earlier_requirements(state: BranchState, keys: frozenset[str]) -> dict[str, Requirement]:
-    """Return requirements by key, as in the last plan on the branch that had them."""
+    """Return requirements by key, each from the last plan on the branch that contained it."""
     store, found = state.store, dict[str, Requirement]()
     for commit in walk_first_parents(store.git, state.commit):
         step = read_commit_step(commit)

@@ -1,4 +1,4 @@
-"""Roles before the plan: is it worth building, what exists already, which libraries, and what must be tried out."""
+"""Ask roles before the plan: whether to build it, what exists already, which libraries to use, and what to try out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from prd2pr.workflow.roles.recall import RecalledMemory, list_fresh_notes, recal
 from prd2pr.workflow.roles.role_runner import Assignment, read_text_files
 from prd2pr.workflow.session import Session
 
-MATERIAL_LIMIT = 4_000  # characters of decisions, and of other PRDs' stories
+MATERIAL_LIMIT = 4_000  # characters of decisions and of other PRDs' stories
 MAX_DECISIONS = 12
 
 
@@ -42,7 +42,7 @@ class PlanBase(NamedTuple):
 
 
 def prepare_plan(session: Session, base: PlanBase, *, trying: bool) -> str:
-    """Ask the roles before the plan and return the planner's briefing."""
+    """Ask the roles before the plan, and return the briefing for the planner."""
     if not uses_model(WHY.name, session.config.profile):
         return recall_memory(session, base.head, session.prd.text).text
     files = read_text_files(session, base.code_tree)
@@ -79,7 +79,10 @@ def make_plan_assignment(
 def ask_why(
     session: Session, base: PlanBase, files: Mapping[str, str], memory: RecalledMemory
 ) -> tuple[WhyAnswer | None, WhyRuling | None]:
-    """Ask whether to build it; raise PrdRejected if not. `despite:` in the PRD overrides this."""
+    """Ask whether the PRD is worth building, and raise PrdRejected if not.
+
+    `despite:` in the PRD overrides the answer.
+    """
     override = why.read_override_reason(session.prd.text)
     if override:
         verdict = f"proceed: a person overrides the check: {clip(clean_line(override), 200)}"
@@ -123,7 +126,7 @@ def make_rejection_error(session: Session, ruling: WhyRuling) -> PrdRejected:
 
 
 def find_related_decisions(session: Session, base: PlanBase) -> tuple[DecisionRecord, ...]:
-    """Return the decisions that share most words with the PRD."""
+    """Return the decisions that share the most words with the PRD."""
     words = extract_search_words(session.prd.text)
     found = read_memory_records(session.git, base.head, DecisionRecord)
     return tuple(
@@ -132,7 +135,7 @@ def find_related_decisions(session: Session, base: PlanBase) -> tuple[DecisionRe
 
 
 def list_other_stories(session: Session, base: PlanBase) -> tuple[Story, ...]:
-    """Return finished stories of other PRDs on the base, the most similar first."""
+    """Return finished stories of other PRDs on the base, most similar first."""
     git = session.git
     names = {entry.path.removeprefix(f"{PRDS}/").partition("/")[0] for entry in git.entries(base.head, PRDS)}
     stories = [
@@ -146,7 +149,7 @@ def list_other_stories(session: Session, base: PlanBase) -> tuple[Story, ...]:
 
 
 def load_backlog(session: Session, head: str, prd: str) -> Backlog:
-    """Return another PRD's backlog; empty if it cannot be read."""
+    """Return another PRD's backlog, or an empty one if it cannot be read."""
     try:
         return StateStore(session.git, prd).load(head).backlog
     except StateProblem:
@@ -171,7 +174,7 @@ def ask_research(session: Session, base: PlanBase, files: Mapping[str, str], mem
 
 
 def ask_documentation(session: Session, base: PlanBase, files: Mapping[str, str]) -> tuple[LibraryNote, ...]:
-    """Return notes on the libraries of the PRD; ask only about those without a fresh note."""
+    """Return notes on the PRD's libraries, asking only about those without a fresh note."""
     wanted = documentation.find_libraries(session.prd, files)
     known = list_fresh_notes(session, base.head)
     missing = documentation.find_undocumented_libraries(wanted, known)

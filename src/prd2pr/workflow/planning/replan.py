@@ -1,4 +1,4 @@
-"""Plan a changed PRD: ask only about what changed, and commit the new plan together with the PRD."""
+"""Plan a changed PRD: ask only about the changes, and commit the new plan together with the PRD."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ from prd2pr.workflow.spending import sum_spend
 
 
 def reload_changed_prd(session: Session, state: BranchState) -> Session:
-    """Read the PRD again before the plan is changed: another run may have planned a later version."""
+    """Read the PRD again before the plan is changed, since another run may have planned a later version."""
     differs = state.prd is not None and state.prd.blob != session.prd.blob
     return session.host.reload_prd(session) if differs else session
 
 
 def is_prd_changed(session: Session, state: BranchState) -> bool:
-    """Return whether the PRD's text changed and can be planned now. A rename is no change; a pause defers it."""
+    """Return whether the PRD's text has changed and can be planned now.
+
+    A renamed file is not a change, and a paused project is not replanned.
+    """
     if state.prd is None or state.prd.blob == session.prd.blob:
         return False
     is_paused = state.status.halted or state.status.state is ProjectState.SPRINT_PAUSED
@@ -42,13 +45,13 @@ def is_prd_changed(session: Session, state: BranchState) -> bool:
 
 
 def has_work_to_judge(session: Session, state: BranchState) -> bool:
-    """Return whether unproven work on a story in progress must be judged first."""
+    """Return whether unproven work on a story in progress must be judged before replanning."""
     is_active = any(story.status == "in_progress" for story in state.backlog.stories)
     return is_active and find_unproven_work(session.git, state.commit) is not None
 
 
 def replan(session: Session, head: str) -> str:
-    """Commit a new plan and return the new head. If nothing relevant changed, no model is called."""
+    """Commit a new plan and return the new head. If nothing relevant has changed, no model is called."""
     started = session.clock.monotonic()
     state = session.store.load(head)
     refuse_duplicate_ids(session, state)
@@ -63,7 +66,7 @@ def make_new_backlog(session: Session, state: BranchState, change: PlanChange) -
     if change.needs_planner:
         question = PlannerQuestion(state.commit, session.git.code_tree(state.commit), change, count_plans(state) + 1)
         answer = make_valid_draft(session, question, lambda draft: check_replan_answer(prd, before, change, draft))
-    # At a terminal, calling the program with a changed PRD approves it, as with the first plan.
+    # At a terminal, calling the program with a changed PRD approves the new plan, as for the first plan.
     return build_replanned_backlog(prd, before, change, answer, drop=session.constraints.approval == "given")
 
 
@@ -122,7 +125,7 @@ def remove_renamed_prd(session: Session, state: BranchState, tree: str) -> str:
 
 
 def extend_sprint(session: Session, state: BranchState, backlog: Backlog) -> Sprint | None:
-    """Return the sprint with the new stories, if they need no approval."""
+    """Return the sprint with the new stories if they need no approval, otherwise None."""
     sprint = state.sprint(state.status.sprint) if state.status.sprint else None
     if sprint is None or sprint.status == "completed" or session.constraints.approval not in ("given", "none"):
         return None
@@ -132,13 +135,13 @@ def extend_sprint(session: Session, state: BranchState, backlog: Backlog) -> Spr
 
 
 def find_outdated_plan(session: Session, state: BranchState) -> NoAction | None:
-    """Return why the plan must not be used: the changed PRD could not be planned."""
+    """Return why the current plan must not be used, if planning the changed PRD failed."""
     outdated = session.host.outdated_plan
     return outdated.stop if outdated is not None and state.prd is not None and state.prd.blob == outdated.blob else None
 
 
 def find_missing_prd(session: Session, state: BranchState) -> NoAction | None:
-    """Return why work stops: the PRD was deleted on the base, is unreadable or has another id."""
+    """Return why work stops if the PRD was deleted on the base, is unreadable or has another id."""
     prd, git = state.prd, session.git
     if prd is None:
         return None
@@ -158,7 +161,7 @@ def find_missing_prd(session: Session, state: BranchState) -> NoAction | None:
 
 
 def find_unreadable_prd(session: Session, planned: Prd) -> NoAction | None:
-    """Return why work stops if the PRD on the base became invalid; not for a file given at a terminal."""
+    """Return why work stops if the PRD on the base is now invalid. A file given at a terminal is not checked."""
     if session.constraints.approval == "given" or session.prd.path != planned.path or session.prd.blob != planned.blob:
         return None
     problem = read_prd_at(session.git, session.target.base_commit, planned.path)
@@ -174,7 +177,7 @@ def find_unreadable_prd(session: Session, planned: Prd) -> NoAction | None:
 
 
 def find_renamed_prd(session: Session, planned: Prd) -> NoAction | None:
-    """Return why work stops if the file has another id now, which makes it another PRD."""
+    """Return why work stops if the file now has another id, which makes it another PRD."""
     new_id = read_prd_id(session.git, session.target.base_commit, planned.path)
     if not new_id or new_id == planned.id or session.prd.path != planned.path or session.prd.blob != planned.blob:
         return None

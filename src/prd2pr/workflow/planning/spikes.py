@@ -1,4 +1,4 @@
-"""Spikes: experiments before the plan, each in a fresh directory and kept on a branch that is never merged."""
+"""Spikes: experiments before the plan. Each runs in a fresh directory and is kept on a branch that is never merged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_spikes(session: Session, head: str, code_tree: str, questions: Sequence[
 def make_spike_assignment(
     session: Session, head: str, code_tree: str, unknown: ResearchQuestion, n: int
 ) -> Assignment[SpikeAnswer]:
-    """Return an assignment that may write tests and source; all of it is discarded."""
+    """Return an assignment that may write tests and source. The plan does not use these files."""
     return Assignment(
         role=SPIKE,
         code_tree=code_tree,
@@ -81,7 +81,7 @@ def format_spike_output(unknown: ResearchQuestion, answer: SpikeAnswer, branch: 
 
 
 def commit_spike(session: Session, head: str, work: RoleWork[SpikeAnswer], question: str) -> str:
-    """Commit the experiment to the first free branch name and return it; empty if it cannot be kept."""
+    """Commit the experiment to the first free branch name and return that name, or an empty string on failure."""
     git = session.git
     tree = git.join_state(work.code_tree, head)
     subject = format_subject("spike", session.prd.id, question)

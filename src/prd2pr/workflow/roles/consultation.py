@@ -1,7 +1,7 @@
-"""Ask a role for its judgement; keep the answer until the step that it belongs to is committed.
+"""Ask a role for its judgement, and keep the answer until the step that it belongs to is committed.
 
-A killed run, or a plan that was not written, does not pay for the same question twice. A role that only advises may be
-missing; one that may block the work may not.
+After a killed run or an uncommitted plan, the same question is not paid for twice. The workflow continues without the
+answer of an advising role, but not without that of a role that may block the work.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import get_entry_subject
 
 JOURNAL_KIND = "role"  # journal entries of answers that are not committed yet
-MAX_RECORDS = 1_000  # answers on one page
-TRIES = 2  # an invalid answer is requested once more
+MAX_RECORDS = 1_000  # maximum number of answers that are loaded
+TRIES = 2  # after an invalid answer, the question is asked once more
 
 
 def _find_no_problems(_: object) -> tuple[str, ...]:
@@ -47,15 +47,15 @@ def _keep_output(output: Output) -> Output:
 
 @dataclass(frozen=True)
 class RoleQuestion(Generic[Output]):
-    """A question to a role, and how its answer is checked, cleaned and judged."""
+    """A question to a role, and functions that check, clean and judge its answer."""
 
     assignment: Assignment[Output]
-    about: str  # digest of the input: the same question is asked only once
+    about: str  # digest of the input, so that the same question is asked only once
     check: Callable[[Output], tuple[str, ...]] = _find_no_problems
-    tidy: Callable[[Output], Output] = _keep_output  # removes references to what does not exist
-    judge: Callable[[Output], str] = _no_verdict  # verdict computed by code
-    story: str = ""  # story that the answer belongs to; empty: the PRD
-    step: str = ""  # story whose next step commits it, if different
+    tidy: Callable[[Output], Output] = _keep_output  # removes references to things that do not exist
+    judge: Callable[[Output], str] = _no_verdict  # computes the verdict
+    story: str = ""  # the story that the answer is about; empty for the PRD
+    step: str = ""  # the story whose next step commits the answer, if different
 
     @property
     def subject(self) -> str:
@@ -71,7 +71,7 @@ def digest_parts(*parts: str) -> str:
 
 
 def consult(session: Session, question: RoleQuestion[Output]) -> Output | None:
-    """Return the role's answer; None if an advising role has no usable one. A blocking role raises ModelRefused."""
+    """Return the role's answer, or None if an advising role gave no usable one. A blocking role raises ModelRefused."""
     cached = find_kept_answer(session, question)
     if cached is not None:
         return cached
@@ -98,7 +98,7 @@ def consult(session: Session, question: RoleQuestion[Output]) -> Output | None:
 
 
 def ask_for_usable_answer(session: Session, question: RoleQuestion[Output]) -> tuple[Output, Spend]:
-    """Ask at most twice; return the first answer without problems, and what it cost."""
+    """Ask at most twice, and return the first answer without problems and its cost."""
     attempt, spend = replace(question.assignment.attempt, limit=TRIES), Spend()
     problems: tuple[str, ...] = ()
     for number in range(1, TRIES + 1):
@@ -123,7 +123,10 @@ def ask_for_usable_answer(session: Session, question: RoleQuestion[Output]) -> t
 
 
 def keep_role_record(session: Session, head: str, record: RoleRecord, subject: str) -> None:
-    """Store the record in the journal, without secrets. `subject`: the story whose step commits it, or the PRD."""
+    """Store the record in the journal, without secrets.
+
+    `subject` is the story whose step commits it, or the PRD.
+    """
     record = record.model_copy(update={"output": scrub_secrets(session.constraints.secrets, record.output)})
     key = f"{subject}/{record.role}"
     session.services.journal.append(
@@ -133,7 +136,7 @@ def keep_role_record(session: Session, head: str, record: RoleRecord, subject: s
 
 
 def scrub_secrets(secrets: Secrets, value: Any) -> Any:
-    """Return the value without secrets of this job, which a role may have seen in test output."""
+    """Return the value without this job's secrets, which a role may have seen in test output."""
     match value:
         case str():
             return secrets.scrub(value) if secrets.values else value
@@ -146,7 +149,7 @@ def scrub_secrets(secrets: Secrets, value: Any) -> Any:
 
 
 def list_kept_records(session: Session, head: str, subject: str) -> Iterator[RoleRecord]:
-    """Yield the kept records in order; those of other versions that cannot be read are skipped."""
+    """Yield the kept records in order, skipping those of other versions that cannot be read."""
     for entry in session.services.journal.entries_since(head):
         if entry.kind == JOURNAL_KIND and get_entry_subject(entry) == subject:
             try:
@@ -169,16 +172,16 @@ def find_kept_answer(session: Session, question: RoleQuestion[Output]) -> Output
 
 
 def read_output(record: RoleRecord | None, kind: type[Output]) -> Output | None:
-    """Return the record's output; None if this version cannot read it."""
+    """Return the record's output, or None if this version cannot read it."""
     try:
-        # By way of JSON, which turns lists into tuples.
+        # Validate from JSON, which accepts lists for tuples.
         return kind.model_validate_json(json.dumps(record.output)) if record else None
     except ValidationError:
         return None
 
 
 def load_role_records(state: BranchState) -> Iterator[RoleRecord]:
-    """Yield the roles' answers on the branch, the PRD's first; unreadable ones are skipped."""
+    """Yield the roles' answers on the branch, the PRD's first, skipping unreadable ones."""
     files = dict(islice(_role_files(state), MAX_RECORDS))
     contents = state.store.git.read_blobs(files.values())
     for path, blob in files.items():
@@ -189,7 +192,7 @@ def load_role_records(state: BranchState) -> Iterator[RoleRecord]:
 
 
 def _role_files(state: BranchState) -> Iterator[tuple[str, str]]:
-    """Yield path and blob; with thousands of stories, only directories that are needed are read."""
+    """Yield path and blob of each record. Only needed directories are read, since there may be thousands of stories."""
     git, root = state.store.git, state.paths.pipeline
     top, stories = git.names(state.commit, root), git.directories(state.commit, root)
     own = sorted(top.keys() - set(stories))
@@ -199,7 +202,7 @@ def _role_files(state: BranchState) -> Iterator[tuple[str, str]]:
 
 
 def add_role_records(session: Session, head: str, subject: str, change: StateChange) -> StateChange:
-    """Add the answers since the last commit about this subject to the change; the last answer of a role counts."""
+    """Add the last answer of each role about this subject since the last commit to the change."""
     paths = session.store.paths
     for record in list_kept_records(session, head, subject):
         change = change.with_doc(paths.role(record.role, record.story), record)

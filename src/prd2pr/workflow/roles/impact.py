@@ -1,6 +1,6 @@
-"""Test runs that a role requests while it works: only the tests that its changes can reach, if that is known.
+"""Run the tests that a role requests while it works: only those that its changes can reach, if that is known.
 
-Gates do not use this: they run everything that they require.
+Gates do not use this; they run everything that they require.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ SETTLED_OUTCOMES = frozenset({"passed", "skipped", "xfailed"})
 
 
 def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: str) -> TestToolRun:
-    """Run the story's tests and those that the changes reach. If all must run, survey what they reach."""
+    """Run the story's tests and those that the changes reach.
+
+    If that is not known, run all tests and record what each of them reaches.
+    """
     survey = read_survey(session)
     code = Codebase(session.git, tree, session.constraints.paths)
     code = Codebase(session.git, tree, session.constraints.paths, code.configured_naming)
@@ -48,7 +51,7 @@ def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: st
 def select_changed_tests(
     session: Session, survey: ReachSurvey, code: Codebase, tests: dict[str, str], story: str
 ) -> SelectedTests | None:
-    """Return the selection; None if the changes since the survey cannot be determined."""
+    """Return the selected tests, or None if the changes since the survey cannot be determined."""
     try:
         paths = frozenset(change.path for change in session.git.diff(survey.tree, code.tree))
     except UnknownRevision:
@@ -69,7 +72,7 @@ def list_unsure_files(report: RunReport) -> frozenset[str]:
 
 
 def open_survey(session: Session) -> tuple[Cache, str]:
-    """Return the cache and the name of the entry."""
+    """Return the cache and the key of the survey in it."""
     return Cache(find_cache_directory(session.git.private)), f"impact@{session.prd.id}.json"
 
 
@@ -80,7 +83,7 @@ def read_survey(session: Session) -> ReachSurvey | None:
         reached = {str(test): frozenset(map(str, files)) for test, files in data["reached"].items()}
         return ReachSurvey(str(data["tree"]), reached, frozenset(map(str, data["unsure"])))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return None  # missing or damaged: all tests are run, and the survey is made again
+        return None  # missing or damaged, so all tests run and the survey is made again
 
 
 def save_survey(session: Session, survey: ReachSurvey) -> None:

@@ -15,7 +15,7 @@ from prd2pr.workflow.session import Session
 
 @dataclass(frozen=True)
 class RecalledMemory:
-    """Relevant memory; empty if nothing was learnt yet or nothing is similar."""
+    """Relevant memory; empty if there is none."""
 
     found: RelevantMemory = field(default_factory=RelevantMemory)
     text: str = ""
@@ -30,12 +30,12 @@ def recall_memory(session: Session, commit: str, about: str) -> RecalledMemory:
 
 
 def list_fresh_notes(session: Session, commit: str) -> dict[str, LibraryNote]:
-    """Return library notes that have not expired, by library."""
+    """Return the library notes that have not expired, by library."""
     return documentation.select_fresh_notes(read_memory_records(session.git, commit, LibraryNote), session.clock.now())
 
 
 def find_correction_factor(session: Session, commit: str) -> CorrectionFactor | None:
-    """Return the factor for estimates; None if nothing was measured."""
+    """Return the correction factor for estimates, or None if nothing was measured."""
     if not has_memory(session.git, commit):
         return None
     with MemoryIndex.open(session.git, commit, code=False) as index:

@@ -1,4 +1,4 @@
-"""Run a role: a fresh directory with the code, the phase's write policy, and the resulting tree."""
+"""Run a role in a fresh directory with the code, under the phase's write policy, and return the resulting tree."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from prd2pr.workflow.roles.impact import run_reached_tests
 from prd2pr.workflow.session import RoleModel, Session
 from prd2pr.workflow.spending import BranchSpend, list_unrecorded, sum_spend
 
-CODING_PHASES = (Phase.GREEN, Phase.REFACTOR)  # roles that write tests run them by name
+CODING_PHASES = (Phase.GREEN, Phase.REFACTOR)  # in the other phases, roles name the tests to run
 HAND_WORK_PREFIX = "by-hand-"
 KEPT_DAYS = 30
 MAX_FILES = 3000
@@ -63,13 +63,13 @@ ANSWERED_STOPS = ("end", "tool_use")  # a truncated or declined reply is not a s
 
 @dataclass
 class TimedModel:
-    """Implements `agents.models.base.Model`. One instance per conversation, since several run in parallel."""
+    """A model that measures its calls and logs them. One instance per conversation, since several run in parallel."""
 
     name: str
     model: Model
     clock: Clock
     failed: Callable[[Purpose, ModelProblem, int], None]
-    milliseconds: int = 0  # of the last call
+    milliseconds: int = 0  # duration of the last call
 
     def reply(self, request: Request) -> Reply:
         started = self.clock.monotonic()
@@ -87,21 +87,24 @@ class TimedModel:
 
 @dataclass(frozen=True)
 class SharedResources:
-    """What the calls of one plan share, also when they run in parallel."""
+    """The data that all calls of one plan share, including calls that run in parallel."""
 
-    files: Mapping[str, str]  # of the repository, read once
+    files: Mapping[str, str]  # the repository's files, read once
     map: str
-    answer_cache: AnswerCache  # paid answers of earlier runs
-    count_call: Callable[[], None]  # called before each call; raises to refuse it
+    answer_cache: AnswerCache  # answers that earlier runs paid for
+    count_call: Callable[[], None]  # called before each model call; raises to prevent it
 
 
 @dataclass(frozen=True)
 class Assignment(Generic[Output]):
-    """What a role is to do, from which tree. `make_task` adds the repository, the model and the configuration."""
+    """The task of a role and the tree that it starts from.
+
+    `make_task` adds the repository, the model and the configuration.
+    """
 
     role: Role[Output]
     code_tree: str
-    head: str  # the branch's commit, for the journal and the conventions
+    head: str  # the branch's commit, for the journal and conventions
     policy: WritePolicy
     story: Story | None = None
     design: Design | None = None
@@ -110,7 +113,7 @@ class Assignment(Generic[Output]):
     plan: PlanScope = field(default_factory=PlanScope)
     material: RoleMaterial = field(default_factory=RoleMaterial)
     branch_spend: BranchSpend = field(default_factory=BranchSpend)
-    shared: SharedResources | None = None  # with other calls of the same plan
+    shared: SharedResources | None = None  # shared with other calls of the same plan
 
     @property
     def subject(self) -> str:
@@ -126,7 +129,7 @@ class RoleWork(Generic[Output]):
 
 
 def run_assignment(session: Session, assignment: Assignment[Output]) -> RoleWork[Output]:
-    """Run the role from a clean tree. May be called by several threads at once."""
+    """Run the role from a clean tree. Several threads may call this at once."""
     strong = assignment.attempt.strong or assignment.role.tier == "strong"
     role_model = session.services.select_model(assignment.role.name, strong)
     session.log.model = role_model.model.name
@@ -214,7 +217,7 @@ def ask_model(
 def find_known_answer(
     session: Session, assignment: Assignment[Output], role_model: RoleModel, task: RoleTask
 ) -> RoleResult[Output] | None:
-    """Return the answer that an interrupted run got to exactly this question."""
+    """Return the answer that an interrupted run got to exactly this question, if any."""
     if assignment.shared is None or not role_model.remembers:
         return None
     key = make_question_key(assignment.role, task, role_model)
@@ -229,9 +232,9 @@ def find_known_answer(
 
 @contextmanager
 def make_work_directory(session: Session, *, precious: bool = False) -> Iterator[Path]:
-    """Create a directory under `.git/prd2pr/work`; the next run deletes leftovers of a killed one.
+    """Create a directory under `.git/prd2pr/work`, where the next run deletes leftovers of a killed one.
 
-    `precious`: a person works there. Interrupted work is kept, and its location is reported.
+    `precious` means that a person works there: interrupted work is kept, and its location is reported.
     """
     root = session.work_directory
     root.mkdir(parents=True, exist_ok=True)
@@ -243,12 +246,12 @@ def make_work_directory(session: Session, *, precious: bool = False) -> Iterator
             keep_interrupted_work(session, directory)
         raise
     finally:
-        # In the background, since deleting takes time.
+        # Deleted in the background, since it takes time.
         threading.Thread(target=shutil.rmtree, args=(directory,), kwargs={"ignore_errors": True}).start()
 
 
 def clean_up_leftovers(session: Session) -> None:
-    """Delete what a killed run left. The caller holds the branch's lock."""
+    """Delete the directories that a killed run left. The caller must hold the branch's lock."""
     root = session.work_directory
     for directory in root.glob(f"{HAND_WORK_PREFIX}*"):
         keep_interrupted_work(session, directory)
@@ -267,7 +270,7 @@ def keep_interrupted_work(session: Session, directory: Path) -> None:
     target = session.git.private / "kept" / f"{session.prd.id}-{directory.name.removeprefix(HAND_WORK_PREFIX)}"
     target.parent.mkdir(exist_ok=True)
     directory.rename(target)
-    os.utime(target)  # retention starts now
+    os.utime(target)  # the retention time starts now
     text = f"interrupted; the work is kept in {target / 'repository'} for {KEPT_DAYS} days"
     session.progress.say("note", text=text)
 
@@ -275,7 +278,7 @@ def keep_interrupted_work(session: Session, directory: Path) -> None:
 def run_requested_tests(
     session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...], *, whole: bool
 ) -> TestToolRun:
-    """Run the tests that the role requests with `run_tests`, as cleanly as a gate does."""
+    """Run the tests that the role requests with `run_tests`, in the same clean way as a gate does."""
     tree = session.git.snapshot(directory, assignment.code_tree)
     if session.services.surveyor and assignment.role.phase in CODING_PHASES and not paths and not whole:
         return run_reached_tests(session, session.services.surveyor, tree, assignment.subject)
@@ -317,7 +320,7 @@ def make_task(session: Session, assignment: Assignment[Output], model: Model) ->
 
 
 def list_foundations(state: BranchState, story: Story) -> tuple[FoundationStory, ...]:
-    """Return designed stories that this one depends on, the nearest first."""
+    """Return the designed stories that this story depends on, nearest first."""
     stories = {other.id: other for other in state.backlog.stories}
     queue, visited = list(story.depends_on), set[str]()
     found: list[FoundationStory] = []
@@ -335,7 +338,7 @@ def list_foundations(state: BranchState, story: Story) -> tuple[FoundationStory,
 
 def read_text_files(session: Session, tree: str) -> dict[str, str]:
     entries = [entry for entry in session.git.entries(tree) if entry.kind == "blob" and entry.mode != "120000"]
-    # Living docs are generated from the other files, so roles do not need them.
+    # Roles do not need the living docs, which are generated from the other files.
     living_docs = frozenset(session.services.gathering.living_docs)
     chosen = [entry for entry in entries if entry.path.endswith(TEXT_ENDINGS) and entry.path not in living_docs][
         :MAX_FILES
@@ -349,7 +352,7 @@ def read_text_files(session: Session, tree: str) -> dict[str, str]:
 
 
 def read_base_files(session: Session, state: BranchState) -> dict[str, str] | None:
-    """Return the files at the start of the PRD; None if that commit is missing, as in a shallow clone."""
+    """Return the files at the start of the PRD, or None if that commit is missing, as in a shallow clone."""
     commit = state.project.base_commit
     return (
         read_text_files(session, session.git.code_tree(commit)) if commit and session.git.has_commit(commit) else None
@@ -364,7 +367,7 @@ def read_conventions(session: Session, head: str) -> dict[str, str]:
 def check_call_budget(
     session: Session, assignment: Assignment[Output], model: Model, request: Request
 ) -> BudgetStop | None:
-    """Return a stop if the call would exceed a limit; else reserve its estimate, so that parallel calls count."""
+    """Return a stop if the call would exceed a limit. Otherwise reserve its estimate and return None."""
     expected = estimate_next_call(model, request)
     key, spend, shared = request.purpose.key(), Spend(input_tokens=expected.tokens, usd=expected.usd), session.shared
     with session.log.calls.lock, shared.locked() if shared else nullcontext():
@@ -385,7 +388,7 @@ def release_reservations(session: Session, purposes: Iterable[str]) -> None:
 
 
 def make_budget(session: Session, assignment: Assignment[Output]) -> Budget:
-    """Return the budget: spending on the branch, since the last commit, and of calls in progress."""
+    """Return the budget, including spending on the branch, since the last commit and of calls in progress."""
     if session.shared:
         return make_shared_budget(session, assignment, session.shared)
     unsettled = session.services.journal.entries_since(assignment.head)
@@ -447,7 +450,7 @@ def record_call(
 
 
 def record_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
-    """Log the error's code only: the message of a provider may quote anything, and the log is public."""
+    """Log only the error's code: a provider's message may quote anything, and the log is public."""
     with session.log.calls.lock:
         session.log.add(
             session.clock.now(),

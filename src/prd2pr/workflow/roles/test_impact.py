@@ -1,6 +1,6 @@
-"""Select the tests that a change can reach, by what each test file executed in the last full run.
+"""Select the tests that a change can reach, based on what each test file executed in the last full run.
 
-A hint for roles at work; no gate uses it. Pure.
+The selection is only for roles at work; gates do not use it. Pure.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-SHOWN = 8  # test files listed with their reason
+SHOWN = 8  # maximum number of test files listed with their reason
 
 
 @dataclass(frozen=True)
 class ReachSurvey:
-    """Which project files each test file executed."""
+    """The project files that each test file executed."""
 
     tree: str  # the code that was tested
-    reached: Mapping[str, frozenset[str]]  # test file → project files that it executed
-    unsure: frozenset[str]  # test files with failures: they may not have executed everything
+    reached: Mapping[str, frozenset[str]]  # by test file: the project files that it executed
+    unsure: frozenset[str]  # test files with failures, which may not have executed everything
 
 
 @dataclass(frozen=True)
 class ChangedPaths:
-    """Paths changed since the survey."""
+    """The paths that changed since the survey."""
 
     source: frozenset[str]
-    tests: frozenset[str]  # test files
-    other: frozenset[str]  # test support, settings, data: it is not known which tests they reach
+    tests: frozenset[str]
+    other: frozenset[str]  # test support, settings and data, which may affect any test
 
 
 @dataclass(frozen=True)
 class SelectedTests:
-    """Test files to run with the reason for each; if empty, all are run for the reason `because`."""
+    """The test files to run, with the reason for each. If there are none, all are run for the reason `because`."""
 
     reasons: Mapping[str, str]
     because: str = ""
@@ -50,7 +50,10 @@ def select_all_tests(because: str) -> SelectedTests:
 def select_tests(
     survey: ReachSurvey, changed: ChangedPaths, tests: Mapping[str, str], own: Iterable[str]
 ) -> SelectedTests:
-    """Select test files. `tests`: all test files with their text. `own`: the story's, which always run."""
+    """Select test files.
+
+    `tests` maps all test files to their text, and `own` are the story's test files, which always run.
+    """
     if changed.other:
         return select_all_tests(f"{min(changed.other)} has changed, and it is not known which tests depend on it")
     own_files, reasons = frozenset(own), dict[str, str]()
@@ -74,11 +77,11 @@ def _reason(path: str, text: str, survey: ReachSurvey, changed: ChangedPaths, ow
 
 
 def _imported(text: str, files: Iterable[str]) -> Iterable[str]:
-    """Return the files that the text imports: constants are used without executing anything."""
+    """Return the files that the text imports. The survey misses files of which a test uses only constants."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
-        return files  # cannot be determined
+        return files  # the imports cannot be determined
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     names |= {node.module for node in froms if node.module}
@@ -93,7 +96,7 @@ def _is_module(path: str, name: str) -> bool:
 
 
 def format_selection_text(selection: SelectedTests, total: int) -> str:
-    """Return which tests ran and why, for the role."""
+    """Describe for the role which tests ran and why."""
     if not selection.reasons:
         return f"All tests were run: {selection.because}."
     reasons = [f"{path} ({reason})" for path, reason in sorted(selection.reasons.items())]

@@ -1,6 +1,6 @@
 """`prd2pr serve --demo`: run the demo next to a server that shows it live, on this machine only.
 
-Only the model's replies are replayed. It needs no token, no key and no GitHub.
+Only the model's replies are replayed. It needs no token, no key and no GitHub access.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PARTS = (
     "prd2pr.server.api.routes:add_api",
     "prd2pr.server.dashboard.setup:add_dashboard",
 )
-ENDING_SECONDS = 20  # for the running demo, which stops after its last proved phase
+ENDING_SECONDS = 20  # time for the running demo to stop after its last proved phase
 
 OPEN = """\
 Dashboard:  {address}/
@@ -80,7 +80,7 @@ def serve_demo(settings: ServerSettings, directory: Path) -> int:
 
 
 def make_demo_settings(settings: ServerSettings, directory: Path, private: Path, address: str) -> ServerSettings:
-    """Return settings for the demo only; all others belong to a real server."""
+    """Return settings for the demo, ignoring those that are meant for a real server."""
     return ServerSettings(
         host=settings.host,
         port=settings.port,
@@ -93,14 +93,14 @@ def make_demo_settings(settings: ServerSettings, directory: Path, private: Path,
 
 
 def restrict_hosts(app: FastAPI) -> FastAPI:
-    """Accept only loopback host names, against DNS rebinding."""
+    """Accept only loopback host names, to prevent DNS rebinding."""
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=sorted(LOOPBACK | {"[::1]"}))
     return app
 
 
 @contextmanager
 def play_demo(directory: Path, address: str) -> Iterator[None]:
-    """Run the demo as a separate process; Ctrl-C reaches both."""
+    """Run the demo as a separate process. Ctrl-C reaches both processes."""
     player = subprocess.Popen([sys.executable, "-m", "prd2pr", "demo", "--dir", directory])
     stopping = threading.Event()
 

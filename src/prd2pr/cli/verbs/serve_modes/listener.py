@@ -1,4 +1,4 @@
-"""A server whose address is known before it starts, and that logs only warnings."""
+"""A server that has an address before it starts and logs only warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRACE_SECONDS = 5
 
 
 def open_listener(settings: ServerSettings) -> socket.socket:
-    """Bind the socket before anything else, so that a port in use is reported at once."""
+    """Bind the socket before anything else, so that a port in use is reported immediately."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -41,7 +41,7 @@ def make_listener_url(listener: socket.socket) -> str:
 
 
 def make_quiet_server(app: FastAPI) -> uvicorn.Server:
-    """Return a server that closes event streams when it stops, instead of waiting for them."""
+    """Return a server that closes event streams when it stops instead of waiting for them."""
     stopping = threading.Event()
     register_readiness_check(app, stopping)
     config = uvicorn.Config(
@@ -51,7 +51,7 @@ def make_quiet_server(app: FastAPI) -> uvicorn.Server:
 
 
 def serve_until_stopped(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Serve until Ctrl-C. uvicorn raises the signal again after its shutdown, which is no failure."""
+    """Serve until Ctrl-C. uvicorn raises the signal again after its shutdown, which is not a failure."""
     handlers = {
         signal_number: signal.signal(signal_number, lambda *_: None)
         for signal_number in (signal.SIGINT, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`prd2pr serve --setup DIR`: serve the page that creates the GitHub App, until it is created."""
+"""`prd2pr serve --setup DIR`: serve the page that creates the GitHub App, until the App is created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prd2pr.server.setup.app_credentials import KEY_FILE, NewApp, prepare_creden
 from prd2pr.server.setup.manifest import make_creation_url, make_github_web_url, make_installation_url
 from prd2pr.server.setup.page import SetupFlow, create_setup_app
 
-LAST_LOOK_SECONDS = 3.0  # the browser still fetches the stylesheet of the last page
+LAST_LOOK_SECONDS = 3.0  # the browser still fetches the style sheet of the last page
 
 OPEN = """\
 Open this address in a browser. It creates the App on {github} for {owner}:
@@ -36,7 +36,7 @@ Install the App:   {install}
 
 
 def run_setup(settings: ServerSettings, place: Path, organization: str = "") -> int:
-    make_creation_url(settings, organization, "")  # reports a wrong name before anything is created
+    make_creation_url(settings, organization, "")  # reports an invalid name before anything is created
     prepare_credentials_directory(place)
     created: list[tuple[NewApp, Path]] = []
     with open_listener(settings) as listener:
@@ -51,7 +51,7 @@ def run_setup(settings: ServerSettings, place: Path, organization: str = "") -> 
         port = listener.getsockname()[1]
         server = make_quiet_server(create_setup_app(SetupFlow(settings, place, word, port, finish, organization)))
         owner = organization or "your own account"
-        # A wildcard address is not reachable as such; loopback is.
+        # Browsers cannot open a wildcard address, so loopback is used instead.
         address = make_listener_url(listener).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         text = OPEN.format(github=make_github_web_url(settings), owner=owner, address=address, word=word)
         sys.stdout.write(text)

@@ -1,4 +1,4 @@
-// The vitest reporter. It runs in the main process, which loads no code of the project's modules and tests.
+// The vitest reporter. It runs in the main process, which does not load the project's modules and tests.
 import { describeError, report } from "./result_pipe.mjs";
 
 function joinTitles(task) {

@@ -1,4 +1,4 @@
-"""Checks the removal of dead code together with its tests: what was removed, and whether it was dead.
+"""Checks steps that remove dead code together with its tests: what was removed, and whether it was dead.
 
-Offers `find_removal`. May import the test model and the flat modules of this language.
+Offers `find_removal`. May import the test model and the top-level modules of this language.
 """

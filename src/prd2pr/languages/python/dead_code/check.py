@@ -1,4 +1,4 @@
-"""Checks that removed code was dead: nothing remaining uses it, and only tests of it were removed."""
+"""Checks that removed code was dead: nothing that remains uses it, and only its own tests were removed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _HARMLESS_DECORATORS = frozenset(
 
 @dataclass(frozen=True)
 class RemovedStatements:
-    """The top-level statements that a file lost. `only_removed`: nothing was added or changed. Unneeded imports are
-    not listed.
+    """The top-level statements removed from a file, except imports that became unused.
+
+    `only_removed` is true if nothing was added or changed.
     """
 
     path: str
@@ -36,7 +37,7 @@ class RemovedStatements:
 
 
 def find_removed_statements(path: str, before: str, after: str | None) -> RemovedStatements:
-    """Compare two versions of a file."""
+    """Compare two versions of a file and return the statements that were removed."""
     old, new = parse_python(before), parse_python(after or "")
     if old is None or new is None:
         return RemovedStatements(path, only_removed=False)
@@ -51,7 +52,7 @@ def find_removed_statements(path: str, before: str, after: str | None) -> Remove
 
 
 def list_bound_names(node: ast.stmt) -> tuple[str, ...]:
-    """The names that a module-level statement binds; none for a statement with an effect on import."""
+    """Return the names that a module-level statement binds. Statements with an effect on import have none."""
     if isinstance(node, FunctionNode | ast.ClassDef):
         return (node.name,)
     if isinstance(node, ast.Assign):
@@ -66,7 +67,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _is_unchanged(old: ast.stmt, new: ast.stmt) -> bool:
-    """The same statement, or an import of fewer names."""
+    """Return whether a statement stayed the same, or is an import that only lost names."""
     if isinstance(old, ast.ImportFrom) and isinstance(new, ast.ImportFrom):
         fewer = {ast.dump(name) for name in new.names} <= {ast.dump(name) for name in old.names}
         return fewer and (old.module, old.level) == (new.module, new.level)
@@ -75,7 +76,7 @@ def _is_unchanged(old: ast.stmt, new: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class RemovalTexts:
-    """All source and test files before and after, and the other text files of the new tree."""
+    """All source and test files before and after the step, and the other text files in the new tree."""
 
     source: Texts
     source_now: Texts
@@ -142,7 +143,7 @@ def _list_removed_tests(each: RemovedStatements, naming: TestNaming) -> Iterator
 def _check_other_changes(sides: RemovalTexts, lost: Iterable[RemovedStatements]) -> Iterator[str]:
     for each in lost:
         if not each.only_removed:
-            yield f"{each.path} has other changes than removed definitions"
+            yield f"{each.path} has changes other than removed definitions"
         elif any(not list_bound_names(node) for node in each.statements):
             yield f"{each.path} loses a statement that runs on import"
         if each.path in sides.tests and not sides.naming.is_module(each.path):
@@ -158,7 +159,10 @@ def _check_registrations(lost: Iterable[RemovedStatements]) -> Iterator[str]:
 
 
 def _check_uses(symbols: Iterable[str], sides: RemovalTexts) -> Iterator[str]:
-    """Uses by what remains. As nothing else changed, every remaining earlier user still uses it."""
+    """Yield the uses in the code that remains.
+
+    As nothing else changed, any earlier user that remains still uses the symbol.
+    """
     wanted = tuple(symbols)
     for path, text in sorted({**sides.source_now, **sides.tests_now}.items()):
         tree = parse_python(text)
@@ -201,7 +205,7 @@ def _is_module(name: str, sources: Texts) -> bool:
 
 
 def _find_names_used_by(node: ast.stmt, path: str, sides: RemovalTexts) -> set[str]:
-    """Names that a test uses, with its fixtures and helpers, and those it mentions in strings."""
+    """Return the names that a test uses, including its fixtures and helpers, and those it mentions in strings."""
     places = {path: sides.tests[path], **{p: t for p, t in sides.tests.items() if p.endswith("conftest.py")}}
     definitions = {
         name: (place, tree, each)

@@ -1,4 +1,4 @@
-"""Which names a piece of code uses, as full dotted names, and how a name may be used indirectly."""
+"""Finds the names that code uses, as full dotted names, including names that it may use indirectly."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LOOKUP_FUNCTIONS = frozenset({"getattr", "hasattr", "import_module", "attrgette
 class NameUses:
     """Names used by some code, directly or indirectly."""
 
-    names: set[str] = field(default_factory=set)  # dotted
+    names: set[str] = field(default_factory=set)  # dotted names
     string_names: set[str] = field(default_factory=set)  # name-like parts of strings: __all__, getattr, patch
-    string_fragments: set[str] = field(default_factory=set)  # fixed parts of strings that a lookup composes
-    whole_modules: set[str] = field(default_factory=set)  # imported with `*`, or passed on as objects
+    string_fragments: set[str] = field(default_factory=set)  # fixed parts of strings that are combined for a lookup
+    whole_modules: set[str] = field(default_factory=set)  # modules imported with `*` or passed on as objects
 
     def describe_use(self, symbol: str) -> str:
-        """Describe how the symbol is used; empty if it is not."""
+        """Describe how the symbol is used. Return an empty string if it is not."""
         module, _, name = symbol.rpartition(".")
         if any(used == symbol or used.startswith(f"{symbol}.") for used in self.names):
             return "is used"
@@ -41,7 +41,7 @@ class NameUses:
 
 
 def find_name_uses(path: str, tree: ast.Module, nodes: Iterable[ast.AST]) -> NameUses:
-    """Collect the names that some nodes of a file use. Names that the file does not import are its own."""
+    """Collect the names that some nodes of a file use. Names that the file does not import are taken to be its own."""
     module = get_module_name(path)
     package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
     imports = collect_imports(tree.body, package)
@@ -67,7 +67,7 @@ def _record_use(
         full_name = resolve_name(name, imports) if known else f"{module}.{name}"
         uses.names.add(full_name)
         if known and not part_of_chain:
-            uses.whole_modules.add(full_name)  # if it is a module, it is passed on as a whole
+            uses.whole_modules.add(full_name)  # it may be a module that is passed on as a whole
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _WORD.fullmatch(node.value):
         uses.string_names |= set(re.split(r"[.:]", node.value))
     elif isinstance(node, ast.Call) and get_dotted_name(node.func).rpartition(".")[2] in _LOOKUP_FUNCTIONS:
@@ -82,7 +82,7 @@ def _is_namespace(node: ast.expr) -> bool:
 
 
 def _find_string_fragments(arguments: Iterable[ast.expr]) -> set[str]:
-    """The fixed parts of `f"on_{name}"` and `"on_" + name`. Plain strings are in `string_names`."""
+    """Return the fixed parts of `f"on_{name}"` and `"on_" + name`. Plain strings are in `string_names`."""
     composed = [each for each in arguments if isinstance(each, ast.JoinedStr | ast.BinOp)]
     texts = [part.value for each in composed for part in ast.walk(each) if isinstance(part, ast.Constant)]
     return {text for text in texts if isinstance(text, str) and len(text) > 1}

@@ -1,5 +1,5 @@
-"""Differential testing for Python: the same calls on the code before and after a refactoring.
+"""Differential testing for Python: makes the same calls to the code before and after a refactoring.
 
-Offers the plan (which functions, which tests), the comparison of outcomes, and the check for new code that no test
-executes. The calls are made by the probes. May import the flat modules of this language and `mutation.functions`.
+Offers the plan (which functions and which tests), the comparison of outcomes, and the check for new code that no test
+executes. The probes make the calls. May import the top-level modules of this language and `mutation.functions`.
 """

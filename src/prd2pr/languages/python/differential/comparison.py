@@ -1,4 +1,4 @@
-"""Compares the outcomes of the same calls in two versions: which differ, and which differences are grave."""
+"""Compares the outcomes of the same calls in two versions and decides which differences are serious."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.languages.differential_plan import DifferentialPlan, DifferentialTar
 from prd2pr.languages.python.differential.equality import compare_values
 from prd2pr.languages.python.differential.rendering import render_call, render_outcome
 
-MAX_DIFFERENCES_SHOWN = 3  # differences listed per function; the others are counted
+MAX_DIFFERENCES_SHOWN = 3  # differences listed per function; the others are only counted
 _INTENDED_ORIGINS: frozenset[str] = frozenset(
     {"recorded", "near", "hinted"}
 )  # values that the function was written for
@@ -56,15 +56,16 @@ def compare_outcomes(
     return tuple(functions), tuple(differences)
 
 
-# Reasons in the code itself why a call cannot be judged. Same texts as in probes/calls.py and probes/differential.py.
-NONDETERMINISM_REASONS = ("draws lots", "reaches outside", "not the same twice", "the process ended")
+# Reasons in the code itself why a call cannot be judged. Same strings as in probes/calls.py and probes/differential.py.
+NONDETERMINISM_REASONS = ("uses randomness", "has side effects", "not reproducible", "the process ended")
 _MISSING_OUTCOME: Mapping[str, Any] = {"unjudged": "no outcome was reported"}
 _ORIGIN_RANK: dict[Origin, int] = {"recorded": 0, "near": 1, "hinted": 2, "guessed": 3, "odd": 4}
 
 
 def _weigh_nondeterminism(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:
-    """The old code gave a clear answer. Randomness, side effects or an exit in the new code could hide any
-    difference.
+    """Return True if only the new code gives no clear answer to an intended input, otherwise None.
+
+    Randomness, side effects or an exit in the new code could hide any difference.
     """
     reason = str(new.get("unjudged", ""))
     if "unjudged" in old or not reason.startswith(NONDETERMINISM_REASONS):
@@ -75,9 +76,9 @@ def _weigh_nondeterminism(origin: Origin, old: Mapping[str, Any], new: Mapping[s
 def weigh_difference(
     origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, unordered: bool = False
 ) -> bool | None:
-    """Whether the difference is grave; None if there is no relevant difference.
+    """Return whether the difference is serious, or None if there is no relevant difference.
 
-    An accidental error on values that no test shows to be intended means that the code was not written for them: any
+    If the old code fails accidentally on values that no test shows to be intended, it was not written for them and any
     new behaviour is acceptable. An error raised deliberately is part of the contract for any value.
     """
     if "raised" in old:
@@ -98,7 +99,7 @@ def _weigh_after_error(
     origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, unordered: bool
 ) -> bool | None:
     if "raised" in new and old["raised"][0] in new["raised"]:
-        # After a deliberate error, the state in which the arguments are left is part of the contract.
+        # After a deliberate error, the state of the arguments is part of the contract.
         changed_arguments = (
             origin in _INTENDED_ORIGINS and old["meant"] and _differ_in_arguments(old, new, unordered=unordered)
         )
@@ -111,7 +112,7 @@ def _weigh_after_error(
 
 
 def _differ_in_arguments(old: Mapping[str, Any], new: Mapping[str, Any], *, unordered: bool) -> bool:
-    """Whether the two calls left their arguments in different states."""
+    """Return whether the two calls left their arguments in different states."""
     if "left" not in old or "left" not in new:
         return False
     return compare_values(old["left"], new["left"], unordered=unordered) == "other"

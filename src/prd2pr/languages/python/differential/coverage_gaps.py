@@ -1,4 +1,4 @@
-"""Finds new code that no test executes: branches and functions that a refactoring adds."""
+"""Finds branches and functions that a refactoring adds and that no test executes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ ExecutedLines = Mapping[str, frozenset[int]]  # path -> lines that tests execute
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Statements that are executed together: the body of a function or of one branch."""
+    """Statements that are executed together: the body of a function or of a branch."""
 
     path: str
     line: int
     function: str
     text: str
-    form: str  # type of its first statement: Raise, Return …
+    form: str  # type of its first statement, such as `Raise` or `Return`
 
 
 def find_uncovered_code(
     before: Mapping[str, str], after: Mapping[str, str], ran_before: ExecutedLines, ran_after: ExecutedLines
 ) -> tuple[UncoveredLine, ...]:
-    """Blocks of the changed files that no test executes, beyond those that were not executed before.
+    """Return the blocks in the changed files that no test executes and that were not uncovered before.
 
-    A block that was uncovered before may have been moved or reworded: each removed block of the same form offsets
-    one.
+    An uncovered block may have been moved or reworded, so each removed block of the same form offsets one new block.
     """
     old = [
         block for path, text in before.items() for block in _find_uncovered_blocks(path, text, ran_before, tails=True)
@@ -70,10 +69,13 @@ class _BlockFinder:
 
     source: SourceText
     lines: frozenset[int]
-    tails: bool  # also the rest of a body after an exit, such as a final `raise` behind a chain of returns
+    tails: bool  # also report the rest of a body after an exit, such as a final `raise` after a chain of returns
 
     def find_blocks(self, body: list[ast.stmt], name: str, *, inside: bool) -> Iterator[CodeBlock]:
-        """`inside`: of a function. Branches at module or class level run on import: no test decides that."""
+        """Yield the uncovered blocks of a body. `inside` is true within a function.
+
+        Branches at module or class level run on import, so tests do not control them.
+        """
         for index, node in enumerate(body):
             if self.tails and inside and index and _may_exit(body[index - 1]) and not self._is_executed(body[index:]):
                 yield from [_make_block(self.source, body[index:], name)] if _is_relevant(body[index:]) else []
@@ -120,7 +122,7 @@ _UNREACHABLE_ERRORS = frozenset({"NotImplementedError", "AssertionError"})
 
 
 def _is_relevant(body: list[ast.stmt]) -> bool:
-    """False for `pass` and for code marked as unreachable."""
+    """Return whether a block needs a test. `pass` and code marked as unreachable do not."""
     for node in body:
         if isinstance(node, ast.Pass | ast.Continue | ast.Break):
             continue

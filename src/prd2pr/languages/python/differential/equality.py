@@ -1,4 +1,4 @@
-"""Compares two observed values. Observations are plain data, made by `probes/value_recipes.py`."""
+"""Compares two observed values, which are plain data from `probes/value_recipes.py`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Literal
 Similarity = Literal["same", "close", "other"]
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool", "Decimal"})
-_RELATIVE_TOLERANCE = 1e-9  # the same sum in another order of operations
+_RELATIVE_TOLERANCE = 1e-9  # the same sum computed in a different order
 
 
 def compare_values(old: Any, new: Any, *, unordered: bool = False) -> Similarity:
-    """`close`: equal for most callers, but with another type or order."""
+    """Compare two observed values. `close` means equal for most callers but with another type or order."""
     if old == new:
         return "same"
     compare = _COMPARERS.get(old[0]) if old[0] == new[0] else None
@@ -66,7 +66,7 @@ def _compare_sets(old: Any, new: Any, _unordered: bool) -> Similarity:
 
 
 def _compare_objects(old: Any, new: Any, unordered: bool) -> Similarity:
-    """Compare the public attributes that both objects have; their internal state may differ."""
+    """Compare the public attributes that both objects have. Their internal state may differ."""
     if old[1] != new[1]:
         return "other"
     shared = old[2].keys() & new[2].keys()

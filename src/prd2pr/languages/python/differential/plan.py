@@ -1,5 +1,7 @@
-"""Plans a differential run: public functions with the same signature before and after, and the tests to record calls
-from.
+"""Plans a differential run.
+
+The plan consists of the public functions with the same signature before and after the step, and of the tests from which
+calls are recorded.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ _SKIPPED_METHODS = frozenset({
     "__new__", "__repr__", "__hash__", "__del__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__getattr__",
     "__setattr__", "__getattribute__", "__post_init__", "__set_name__", "__init_subclass__", "__reduce__",
 })  # fmt: skip
-_MAX_TEXT_LENGTH = 60  # characters of a string constant that is tried as an input
+_MAX_TEXT_LENGTH = 60  # length up to which a string constant is tried as an input
 
 
 def plan_differential(
     before: Mapping[str, str], after: Mapping[str, str], changed: Iterable[str], others: Mapping[str, str | None], *,
     seed: str,
 ) -> DifferentialPlan:  # fmt: skip
-    """Plan a comparison. `before` and `after`: all source; `changed`: paths among them; `others`: changed non-Python
+    """Plan a comparison of two versions.
+
+    `before` and `after` contain all source files, `changed` the paths that differ, and `others` the changed non-Python
     files.
     """
     paths = sorted({path for path in changed if before.get(path) != after.get(path)})
@@ -64,7 +68,7 @@ def plan_differential(
 
 
 def _find_importers(sources: Mapping[str, str], touched: Iterable[str]) -> list[str]:
-    """The changed files and those that import them, directly or indirectly."""
+    """Return the changed files and those that import them directly or indirectly."""
     imports = {path: _list_imported_modules(path, text) for path, text in sources.items()}
     found = list(touched)
     for path in found:
@@ -90,7 +94,10 @@ def _list_imported_modules(path: str, text: str) -> set[str]:
 def _find_targets(
     path: str, text: str, now: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[DifferentialTarget]:
-    """`now`: every public name of the new code, in any module, with its signature."""
+    """Yield the functions of a file that can be compared.
+
+    `now` maps each public name in the new code to its signature.
+    """
     source = parse_source(path, text)
     if source is None:
         return
@@ -148,14 +155,14 @@ def _make_target(path: str, module: str, function: Function, kind: TargetKind, l
 
 
 def _get_first_line(node: FunctionNode) -> int:
-    """The first line of a function for the compiler: that of its first decorator."""
+    """Return the first line of a function as the compiler counts it, which is that of its first decorator."""
     return min([node.lineno, *(each.lineno for each in node.decorator_list)])
 
 
 def _collect_constants(
     before: Mapping[str, str], after: Mapping[str, str], paths: Iterable[str]
 ) -> tuple[Constant, ...]:
-    """Constants of either version: where the two differ, one of them often tests for such a value."""
+    """Return the constants of both versions, because a change often concerns one of these values."""
     found: dict[tuple[str, str], Constant] = {}
     for text in (side[path] for path in paths for side in (after, before) if path in side):
         tree = parse_python(text)
@@ -183,7 +190,7 @@ def _uses_sets(text: str) -> bool:
 
 @dataclass(frozen=True)
 class DifferentialTests:
-    """The tests that are run. `partial`: there are more."""
+    """The tests to run. `partial` is true if there are more."""
 
     tests: tuple[str, ...] = ()
     partial: bool = False
@@ -191,7 +198,7 @@ class DifferentialTests:
 
 @dataclass(frozen=True)
 class TimedTest:
-    """A test and how long it takes."""
+    """A test and its duration."""
 
     id: str
     seconds: float = field(default=0.0)
@@ -201,8 +208,9 @@ def select_differential_tests(
     story: Iterable[str], passing: Iterable[TimedTest], test_texts: Mapping[str, str], names: Iterable[str], *,
     seconds: float, most: int,
 ) -> DifferentialTests:  # fmt: skip
-    """Select the story's tests first, then those in files that name a changed module, then the others while time is
-    left.
+    """Select the tests from which calls are recorded.
+
+    The story's tests come first, then those in files that name a changed module, then others while time is left.
     """
     story_tests, wanted = set(story), {name.rpartition(".")[2] for name in names}
     related = {path for path, text in test_texts.items() if any(name in text for name in wanted)}

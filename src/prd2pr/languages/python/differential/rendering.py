@@ -1,4 +1,4 @@
-"""Renders calls and their outcomes as Python code for people."""
+"""Renders calls and their outcomes as readable Python code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _render_pairs(pairs: list[Any]) -> str:
 
 
 def _render_constructed(_module: str, name: str, constructor: Mapping[str, Any], calls: list[Any]) -> str:
-    """A constructed object and the last calls made on it."""
+    """Render an object's constructor call and the last calls made on it."""
     return f"{name}({_render_arguments(constructor)})" + "".join(
         f".{call['name']}({_render_arguments(call)})…" for call in calls[-2:]
     )

@@ -1,5 +1,5 @@
-"""Mutation testing for Python: plans deliberate faults from source text alone.
+"""Mutation testing for Python: plans deliberate faults from the source alone.
 
-Offers `plan_mutations`, the overfitting check and the exemptions. The faults are applied by the probes and judged by
-the gates. May import the test model, the rules and the flat modules of this language.
+Offers `plan_mutations`, the overfitting check and the exemptions. The probes apply the faults and the gates judge the
+results. May import the test model, the rules and the top-level modules of this language.
 """

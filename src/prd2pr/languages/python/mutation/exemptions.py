@@ -1,8 +1,8 @@
-"""What mutation testing does not hold against tests.
+"""Exempts code and results that mutation testing should not count against the tests.
 
 Functions are exempt by their shape alone: thin wrappers around external calls, entry points, and methods that an
-abstract base requires. A function with a branch or a loop is never exempt. Replay differences are exempt where the
-test file registers something with the code on import.
+abstract base requires. A function with a branch or a loop is never exempt. Replay differences are exempt if the test
+file registers something with the code on import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXTERNAL_CALLS = frozenset(
     {"urllib.request", "http.client", "socket", "smtplib", "ftplib", "imaplib", "poplib", "webbrowser", "getpass"}
     | {"requests", "httpx", "aiohttp", "boto3", "input"}
 )
-# Usually replaced by tests: clock and randomness.
+# Usually replaced in tests: clock and randomness.
 _NONDETERMINISTIC_CALLS = frozenset(
     {"time", "random", "secrets", "uuid"}
     | {f"datetime.{name}" for name in ("datetime.now", "datetime.utcnow", "datetime.today", "date.today")}
@@ -52,8 +52,8 @@ def drop_registration_differences(
 ) -> MutationResult:
     """Drop replay differences caused by test files that register something on import (`@register`).
 
-    A program without the test files cannot have that registration, so its different answer is no evidence. `tests`
-    and `sources`: path -> text.
+    A program without the test files lacks that registration, so its different answer is no evidence. `tests` and
+    `sources` map paths to file contents.
     """
     replay = result.replay
     if replay is None or not replay.differing:
@@ -65,7 +65,7 @@ def drop_registration_differences(
 
 
 def _depends_on_registration(each: ReplayDifference, tests: Mapping[str, str], sources: Mapping[str, str]) -> bool:
-    """Whether the test file calls, on import and for its effect, a function defined in the module of the difference."""
+    """Return whether the test file calls a function of the differing module on import, for its side effect."""
     path = each.test.partition("::")[0]
     tree, source = parse_python(tests.get(path, "")), parse_python(sources.get(each.path, ""))
     if tree is None or source is None:
@@ -75,7 +75,7 @@ def _depends_on_registration(each: ReplayDifference, tests: Mapping[str, str], s
 
 
 def _find_import_time_calls(file: SuiteFile) -> Iterator[str]:
-    """Full names of what the file calls at top level without using the result, and of its decorators."""
+    """Yield the full names of decorators and of functions called at top level without using the result."""
     for node in file.tree.body:
         used: list[ast.expr] = []
         if isinstance(node, FunctionNode | ast.ClassDef):
@@ -109,9 +109,10 @@ def find_exempt_functions(tree: ast.Module) -> frozenset[int]:
 
 
 def _is_external_wrapper(node: FunctionNode, owner: _Definition, tree: ast.Module, imports: Mapping[str, str]) -> bool:
-    """Whether the function only passes its arguments to an external call and returns the result.
+    """Return whether the function only passes its arguments to an external call and returns the result.
 
-    A wrapper around clock or randomness counts only if the module uses it: then it is a default that tests replace.
+    A wrapper around the clock or randomness counts only if the module uses it, because then it is a default that tests
+    replace.
     """
     nodes = [x for statement in node.body for x in ast.walk(statement)]
     called = {resolve_name(get_dotted_name(x.func), imports) for x in nodes if isinstance(x, ast.Call)}
@@ -140,7 +141,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _find_entry_points(tree: ast.Module) -> list[FunctionNode]:
-    """Functions that only `if __name__ == "__main__":` calls, or `main` where there is no such block."""
+    """Return the functions that only `if __name__ == "__main__":` calls, or `main` if there is no such block."""
     guards = [node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
     started = {get_dotted_name(x.func) for node in guards for x in ast.walk(node) if isinstance(x, ast.Call)}
     functions = [node for node in tree.body if isinstance(node, FunctionNode)]
@@ -148,7 +149,7 @@ def _find_entry_points(tree: ast.Module) -> list[FunctionNode]:
 
 
 def _is_thin_entry_point(node: FunctionNode, tree: ast.Module, imports: Mapping[str, str]) -> bool:
-    """Whether it only passes the process arguments to another function: `sys.exit(run(sys.argv[1:]))`."""
+    """Return whether it only passes the process arguments to another function, as in `sys.exit(run(sys.argv[1:]))`."""
     nodes = [x for statement in node.body for x in ast.walk(statement)]
     names = {resolve_name(get_dotted_name(x), imports) for x in nodes if isinstance(x, ast.Name | ast.Attribute)}
     others = {x.name for x in tree.body if isinstance(x, FunctionNode | ast.ClassDef) and x is not node} | set(imports)
@@ -162,13 +163,13 @@ def _is_thin_entry_point(node: FunctionNode, tree: ast.Module, imports: Mapping[
 
 
 def _only_stores_arguments(node: FunctionNode) -> bool:
-    """Whether every statement is like `self._base = base`."""
+    """Return whether every statement has the form `self._base = base`."""
     plain = [x for x in node.body if not _is_docstring(x)]
     return all(isinstance(x, ast.Assign) and isinstance(x.value, ast.Name | ast.Constant) for x in plain)
 
 
 def _list_required_methods(owner: ast.ClassDef, imports: Mapping[str, str]) -> frozenset[str]:
-    """The abstract methods that the bases of a class require."""
+    """Return the abstract methods that the bases of a class require."""
     names = {
         resolve_name(get_dotted_name(x.value if isinstance(x, ast.Subscript) else x), imports) for x in owner.bases
     }

@@ -1,7 +1,7 @@
-"""Perturbations: each expected value in an assertion is replaced by another, and the test must then fail.
+"""Plans perturbations: each expected value in an assertion is replaced by another, and the test must then fail.
 
-A test that still passes does not compare: an `__eq__` that is always true, a mock that equals anything, or code under
-test that reads the expected value from its caller.
+A test that still passes does not really compare. Possible causes are an `__eq__` that is always true, a mock that
+equals anything, or code under test that reads the expected value from its caller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from prd2pr.languages.mutation_plan import Edit
 from prd2pr.languages.python.source_text import SourceText, clip_code
 from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name
 
-PERTURBATION_PLACEHOLDER = "__perturbed__"  # replaced by a randomly named function that returns another value
+PERTURBATION_PLACEHOLDER = "__perturbed__"  # replaced with a randomly named function that returns another value
 EQUALITY_ASSERTIONS = frozenset(
     [
         "assertEqual",
@@ -35,7 +35,7 @@ EQUALITY_ASSERTIONS = frozenset(
 )
 CALL_ASSERTIONS = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 WILDCARDS = frozenset({"ANY"})
-MAX_EXACT_NUMBER = 1e15  # above it, a float and the next integer may be equal
+MAX_EXACT_NUMBER = 1e15  # above this, a float may equal the next integer
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _find_in_body(text: SourceText, body: list[ast.stmt], top: ast.stmt, functio
 
 
 def _list_inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the nested bodies, except where a failed assertion would be caught."""
+    """Yield the nested bodies, except those in which a failed assertion would be caught."""
     if isinstance(node, ast.With | ast.AsyncWith) and any(
         _catches_exceptions(item.context_expr) for item in node.items
     ):
@@ -161,10 +161,10 @@ def _perturb_call(text: SourceText, call: ast.Call) -> Iterator[tuple[Edit, str]
 
 
 def _perturb(text: SourceText, node: ast.expr, role: str = "", *, near: bool = False) -> tuple[Edit, str]:
-    """The edit that replaces a value, and its description.
+    """Return the edit that replaces a value, and its description.
 
-    A literal is replaced by a literal, so that code which reads the test's source reads the other value too. `near`:
-    use the adjacent value, because the comparison is exact.
+    A literal is replaced by another literal, so that code which reads the test's source sees the new value too. `near`
+    selects an adjacent value, because the comparison is exact.
     """
     code = text.code(node)
     description = f"another value than `{clip_code(code)}`"
@@ -198,7 +198,7 @@ def _get_approx_argument(node: ast.expr) -> ast.expr | None:
 
 
 def _is_literal(node: ast.expr) -> bool:
-    """Whether the node is a literal or built from literals only."""
+    """Return whether the node is a literal or consists only of literals."""
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.UnaryOp):

@@ -1,4 +1,4 @@
-"""The functions of a module, and which of them a step added or changed."""
+"""Lists the functions of a module and finds those that a step added or changed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ UNTESTED_METHODS = frozenset({"__repr__", "__hash__"})  # written for debugging,
 class Function:
     """A function or method and the top-level statement that contains it."""
 
-    name: str  # qualified by its classes: Cart.total
+    name: str  # qualified by its classes, such as `Cart.total`
     node: FunctionNode
     top: ast.stmt  # the module-level statement that contains it
 
 
 def list_functions(text: SourceText) -> list[Function]:
-    """All functions and methods of a module, without those in untested blocks."""
+    """Return all functions and methods of a module except those in untested blocks."""
     return [each for top in text.tree.body for each in _walk_functions([top], "", top)]
 
 
@@ -40,7 +40,7 @@ def _walk_functions(body: Sequence[ast.stmt], prefix: str, top: ast.stmt) -> Ite
 
 
 def is_untested_block(node: ast.stmt) -> bool:
-    """Whether the statement is `if TYPE_CHECKING:` or `if __name__ == "__main__":`."""
+    """Return whether the statement is `if TYPE_CHECKING:` or `if __name__ == "__main__":`."""
     if not isinstance(node, ast.If):
         return False
     names = {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
@@ -49,8 +49,9 @@ def is_untested_block(node: ast.stmt) -> bool:
 
 
 def find_changed_functions(before: SourceText | None, after: SourceText) -> list[Function]:
-    """Functions whose behaviour is new, not only moved, annotated, documented or reformatted. Exempt ones are left
-    out.
+    """Return the functions whose behaviour changed, except exempt ones.
+
+    Moving, annotating, documenting or reformatting a function does not count as a change.
     """
     old: dict[str, set[str]] = {}
     for each in list_functions(before) if before else ():
@@ -66,7 +67,7 @@ def find_changed_functions(before: SourceText | None, after: SourceText) -> list
 
 
 def has_behaviour(node: FunctionNode) -> bool:
-    """False for stubs, declarations and methods that no test has to cover."""
+    """Return whether tests have to cover a function. Stubs, declarations and some methods do not count."""
     if node.name in UNTESTED_METHODS or UNCALLED_DECORATORS & {
         get_decorator_name(item).rpartition(".")[2] for item in node.decorator_list
     }:

@@ -1,4 +1,4 @@
-"""Where mutants are placed: code that tests can execute and that affects behaviour."""
+"""Places mutants in code that tests can execute and that affects behaviour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOGGERS = frozenset({"log", "logger", "logging", "warnings", "_log", "_logger", 
 
 @dataclass(frozen=True)
 class MutationSite:
-    """The location of a mutant. `on_import`: the code runs when the module is imported."""
+    """The location of a mutant. `on_import` is true if the code runs when the module is imported."""
 
     statement: ast.stmt
     top: ast.stmt
@@ -102,7 +102,10 @@ def _mutate_child(text: SourceText, child: object, site: MutationSite) -> Iterat
 
 
 def _mutate_expression(text: SourceText, node: ast.expr, site: MutationSite) -> Iterator[tuple[MutationSite, Mutation]]:
-    """F-strings are skipped: Python versions report different positions inside them."""
+    """Yield the mutants of an expression.
+
+    F-strings are skipped, because positions inside them vary by Python version.
+    """
     if isinstance(node, ast.JoinedStr) or _is_logging_call(node):
         return
     for change in mutate_node(text, node):

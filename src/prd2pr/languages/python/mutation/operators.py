@@ -1,7 +1,7 @@
-"""Mutation operators: small faults, each an edit of the text.
+"""Mutation operators, which introduce small faults by editing the source.
 
-An edit keeps line numbers and every name that the statement uses, so that a function's code object can be replaced in
-a running process, closures included.
+An edit keeps line numbers and every name that the statement uses, so that a function's code object, including closures,
+can be replaced in a running process.
 """
 
 from __future__ import annotations
@@ -44,20 +44,18 @@ ARITHMETIC_SWAPS: dict[type[ast.operator], tuple[str, str]] = {
     ast.MatMult: ("@", "*"),
 }
 CALL_SWAPS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# They do not change tested behaviour.
+# These do not change tested behaviour.
 IGNORED_KEYWORDS = frozenset({"encoding", "errors", "newline", "stacklevel", "timeout", "strict", "help", "indent"})
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One edit and its description."""
-
     edit: Edit
     description: str  # `a < b` → `a <= b`
 
 
 def mutate_node(text: SourceText, node: ast.AST) -> Iterator[Mutation]:
-    """Yield the mutations of this node itself, without its children."""
+    """Yield the mutations of the node itself, without its children."""
     for kind, operator in _OPERATORS:
         if isinstance(node, kind):
             yield from operator(text, node)

@@ -1,7 +1,7 @@
-"""The overfitting check: whether a function implements the rule or only the examples of its tests.
+"""The overfitting check: whether a function implements the rule or only the examples in its tests.
 
-It compares the answers to the examples with those to nearby inputs. A lookup table can be a legitimate
-implementation, so it counts as overfitting only where the examples are not a list of names.
+The check compares the answers to the examples with those to nearby inputs. A lookup table can be a legitimate
+implementation, so it counts as overfitting only if the examples are not a list of names.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from prd2pr.languages.python.rules.source_code.lookup_tables import (
     is_number,
 )
 
-MAX_SHARED_LETTERS = 4  # several texts composed of so few letters have parts
-MIN_NEARBY_CALLS = 8  # fewer nearby calls are no evidence
+MAX_SHARED_LETTERS = 4  # strings made of so few letters are assumed to be composed of parts
+MIN_NEARBY_CALLS = 8  # fewer nearby calls prove nothing
 # Raised by a failed lookup. Code that rejects an input raises something else.
 _LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "StopIteration", "UnboundLocalError", "NotImplementedError"})
-# For numbers, and for texts parsed as numbers: no rule rejects all inputs near an accepted one.
+# For numbers and strings parsed as numbers, because no rule rejects all inputs near an accepted one.
 _VALUE_ERRORS = frozenset({"ValueError", "LookupError"})
 _EMPTY_ANSWERS = frozenset({"None", "0", "''", "False", "[]", "()", "{}", "0.0"})
 _UNKNOWN = object()
@@ -32,7 +32,7 @@ _UNKNOWN = object()
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """One call as text. Neither `answer` nor `raised`: the result cannot be described."""
+    """One call rendered as text. If both `answer` and `raised` are empty, the result could not be rendered."""
 
     given: str
     answer: str = ""
@@ -49,7 +49,7 @@ def read_answer(fact: Mapping[str, str]) -> RecordedAnswer:
 
 
 def find_overfitting(cases: tuple[RecordedAnswer, ...], near: tuple[RecordedAnswer, ...]) -> str:
-    """Return one nearby call that fails, if the function fails for all of them; otherwise an empty string."""
+    """Return an example of a failing nearby call if all of them fail, otherwise an empty string."""
     informative = [each for each in cases if each.answer not in _EMPTY_ANSWERS]
     if len(near) < MIN_NEARBY_CALLS or len({each.answer for each in informative}) < 2 or not _require_rule(informative):
         return ""
@@ -78,7 +78,7 @@ def _render_answer(each: RecordedAnswer) -> str:
 
 
 def _require_rule(informative: list[RecordedAnswer]) -> bool:
-    """Whether the examples can only be satisfied in general by a rule."""
+    """Return whether only a general rule can explain the examples."""
     cases = [(each.arguments, _parse_literal(each.answer)) for each in informative]
     if any(not given or answer is _UNKNOWN for given, answer in cases):
         return False
@@ -100,7 +100,7 @@ def _is_explained_by_rule(cases: tuple[RecordedAnswer, ...]) -> bool:
 
 
 def _are_computed_from_numbers(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """Several numbers give a number, or several numbers."""
+    """Return whether several numbers always give a number or a list of numbers."""
     return all(
         len(given) > 1
         and all(is_number(value) for value in given)
@@ -110,13 +110,13 @@ def _are_computed_from_numbers(cases: list[tuple[tuple[Any, ...], Any]]) -> bool
 
 
 def _are_parsed_from_text(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """`"1h30m"` gives 90: a number from a text with at least two digits."""
+    """Return whether numbers are parsed from strings with at least two digits, as in `"1h30m"` giving 90."""
     texts = [given[0] for given, answer in cases if isinstance(given[0], str) and is_number(answer)]
     return len(texts) == len(cases) >= 2 and all(len(re.findall(r"\d", text)) >= 2 for text in texts)
 
 
 def _are_formatted_numbers(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """`1550` gives `"1.55 km"`: most texts begin with the digits of their number."""
+    """Return whether most strings begin with the digits of their number, as in `1550` giving `"1.55 km"`."""
     matches = [
         _extract_digits(answer).startswith(_extract_digits(str(given[0])).rstrip("0") or "0")
         for given, answer in cases
@@ -126,7 +126,10 @@ def _are_formatted_numbers(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
 
 
 def _are_composed_texts(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """`"FizzBuzz"` of `"Fizz"` and `"Buzz"`, `"XIX"` and `"VII"` of three letters: texts composed of parts."""
+    """Return whether the strings are composed of parts.
+
+    Examples are `"FizzBuzz"`, made of `"Fizz"` and `"Buzz"`, and `"XIX"` and `"VII"`, made of three letters.
+    """
     texts = {answer for given, answer in cases if isinstance(answer, str) and answer and is_number(given[0])}
     pairs = {one + other for one in texts for other in texts if one != other}
     letters = "".join(texts)

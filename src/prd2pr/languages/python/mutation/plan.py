@@ -1,4 +1,4 @@
-"""Chooses which faults are tried and in which order: the same ones for the same trees on any machine."""
+"""Chooses which faults to try and in which order. The same trees give the same plan on any machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from prd2pr.languages.python.source_text import (
     parse_source,
 )
 
-CANDIDATES_PER_MUTANT = 12  # candidates for each mutant that will be tried: some are on lines that no test executes
+CANDIDATES_PER_MUTANT = 12  # candidates per mutant to try, because some are on lines that no test executes
 MAX_KNOCK_OUTS = 200
 
 
 def plan_mutations(
     before: Mapping[str, str], after: Mapping[str, str], tests: Mapping[str, str], *, seed: str, most: int
 ) -> MutationPlan:
-    """Plan the faults of a step. `before` and `after` hold the changed source files, `tests` the story's test files."""
+    """Plan the faults of a step.
+
+    `before` and `after` contain the changed source files, `tests` the story's test files.
+    """
     knock_outs: list[Fault] = []
     mutants: list[Fault] = []
     for path, text in sorted(after.items()):
@@ -68,7 +71,10 @@ def _plan_knock_outs(head: SourceText, base: SourceText | None) -> Iterator[Faul
 
 
 def _make_knock_out_edit(text: SourceText, function: Function, first: ast.stmt) -> Edit:
-    """Insert an error before the first statement. The rest stays, unreachable, so that every name is still bound."""
+    """Return an edit that inserts an error before the first statement.
+
+    The remaining statements stay as unreachable code, so that every name is still bound.
+    """
     decorated = getattr(first, "decorator_list", [])
     start = min(text.span(each)[0] - 1 for each in decorated) if decorated else text.span(first)[0]
     inline = first.lineno == function.node.lineno or not _is_compound(first)
@@ -117,7 +123,7 @@ def _plan_perturbations(text: SourceText) -> Iterator[Fault]:
         )
 
 
-def _make_fault(  # noqa: PLR0917 the fields of a fault, in their order
+def _make_fault(  # noqa: PLR0917 the fields of a fault in order
     text: SourceText,
     kind: FaultKind,
     top: ast.stmt,

@@ -1,5 +1,5 @@
-"""Programs that run inside the test process of the project, with its own Python (3.9 or later) and no dependencies.
+"""Programs that run inside the project's test process, under its own Python (3.9 or later) and without dependencies.
 
-`launcher.py` is the entry point; it loads its siblings by file path. Nothing here imports prd2pr, and other packages
-read these files by path only.
+`launcher.py` is the entry point and loads its sibling files by path. Nothing here imports prd2pr, and other packages
+only read these files by path.
 """

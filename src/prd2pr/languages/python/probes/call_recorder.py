@@ -1,6 +1,6 @@
-"""Records the calls that tests make into the story's functions, with arguments that can be pickled.
+"""Records the calls that tests make to the story's functions, if their arguments can be pickled.
 
-Executed by the project's own Python, like the launcher: standard library alone.
+Runs under the project's own Python, like the launcher, and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-MAX_CALL_BYTES = 20_000  # of one call's pickled arguments
+MAX_CALL_BYTES = 20_000  # limit for one call's pickled arguments
 MAX_CALLS, MAX_CALLS_PER_FUNCTION = 150, 25
 DEFERRED_CODE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class CallRecorder:
-    """`functions`: their knock-out faults. `testing`: files and directories from which tests call."""
+    """Records calls from tests to `functions`, which are given as knock-out faults.
+
+    A call counts as made by a test if the caller's file is in `testing`, a tuple of files and directories.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class CallRecorder:
             key = place(each["path"]), each["function"].rpartition(".")[2]
             self._functions.setdefault(key, []).append(each)
         self._testing = testing
-        self._describe_outcome = describe_outcome  # of a result and arguments, as text
+        self._describe_outcome = describe_outcome  # renders a result and its arguments as text
         self._known: dict[Any, dict[str, Any] | None] = {}
         self._counted: Counter[str] = Counter()
         self.test = ""
@@ -42,7 +45,7 @@ class CallRecorder:
         self.unrecorded = 0  # calls with an argument that cannot be pickled
 
     def trace_call(self, frame: Any, line: Callable[..., Any]) -> Callable[..., Any] | None:
-        """The trace function of a call to record, or None; `line` receives line events."""
+        """Return a trace function if this call should be recorded, otherwise None. Line events are passed to `line`."""
         function = self._find_function(frame.f_code)
         back = frame.f_back
         if function is None or back is None or not back.f_code.co_filename.startswith(self._testing):
@@ -65,7 +68,7 @@ class CallRecorder:
         positional, named = _read_frame_arguments(frame)
         try:
             data = pickle.dumps((positional, named))
-        except Exception:  # noqa: BLE001 mocks, open files, what test functions define
+        except Exception:  # noqa: BLE001 mocks, open files, objects defined inside tests
             data = b""
         if not data or len(data) > MAX_CALL_BYTES:
             self.unrecorded += 1
@@ -115,7 +118,6 @@ def _read_frame_arguments(frame: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _render_call(name: str, positional: list[Any], named: dict[str, Any]) -> str:
-    """The call in a few words, for people."""
     parts = [_shorten(each) for each in positional] + [f"{key}={_shorten(each)}" for key, each in named.items()]
     return f"{name}({', '.join(parts)})"[:160]
 
@@ -128,7 +130,7 @@ def _shorten(value: Any) -> str:
 
 
 def find_stateful_functions(calls: list[dict[str, Any]]) -> set[str]:
-    """Functions that gave two answers to the same arguments: the passing tests require state."""
+    """Return the functions that gave different answers to the same arguments, so that they must keep state."""
     answers: dict[tuple[str, str], str] = {}
     return {
         call["function"]
@@ -138,7 +140,7 @@ def find_stateful_functions(calls: list[dict[str, Any]]) -> set[str]:
 
 
 def find_changed_answers(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[str]:
-    """Calls answered differently the second time, by functions that no test requires to be stateful."""
+    """Return the calls that were answered differently the second time, except those of stateful functions."""
     stateful = find_stateful_functions(first)
     before = {(call["function"], call["data"]): call["text"] for call in first}
     return [
@@ -151,5 +153,5 @@ def find_changed_answers(first: list[dict[str, Any]], second: list[dict[str, Any
 
 
 def list_test_places(checkout: str, paths: list[str], home: str) -> tuple[str, ...]:
-    """Where tests call from: their files, and pytest itself (`pytest.raises(ValueError, f, 1)`)."""
+    """Return the paths that tests call from: test files, and pytest itself (`pytest.raises(ValueError, f, 1)`)."""
     return (*(str(Path(checkout, path)) for path in paths), home + os.sep)

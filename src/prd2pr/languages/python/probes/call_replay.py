@@ -1,7 +1,8 @@
-"""Replays recorded calls: in the test process, and as a separate program that knows nothing of tests.
+"""Replays recorded calls, either in the test process or as a separate program that has no access to the tests.
 
-Executed by the project's own Python, like the launcher: standard library alone. As a program it reads the calls from
-standard input and makes all of them twice, each time in a fork that has imported nothing of the project before.
+Runs under the project's own Python, like the launcher, and uses only the standard library. When run as a program, it
+reads the calls from standard input and makes all of them twice, each time in a fork that has not imported anything from
+the project yet.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Incomparable(Exception):
 
 
 def describe_value(value: Any, depth: int = 0) -> str:
-    """The same text for the same value in any process, without memory addresses."""
+    """Render a value as text that is identical in every process and contains no memory addresses."""
     if depth > MAX_DEPTH:
         raise Incomparable
     text = "".join(_describe_parts(value, depth + 1))
@@ -79,7 +80,7 @@ def _describe_parts(value: Any, depth: int) -> Iterator[str]:
 
 
 def _describe_items(value: dict[Any, Any], depth: int) -> list[str]:
-    """The items, without environment variables that only a test run sets."""
+    """Render the items, leaving out environment variables that only exist in a test run."""
     kept = [(key, each) for key, each in value.items() if not str(key).startswith("PYTEST_")]
     return sorted(f"{describe_value(key, depth)}: {describe_value(each, depth)}" for key, each in kept)
 
@@ -106,12 +107,12 @@ def _list_slot_names(slots: Any) -> list[str]:
 
 
 def record_outcome(call: Callable[[], Any], arguments: Any) -> dict[str, Any]:
-    """The result of a call, or what it raised, and the state of its arguments afterwards."""
+    """Make a call and return its result or exception, together with the state of its arguments afterwards."""
     try:
         result = call()
     except OSError as error:
         return {"text": f"raises {_describe_error(error)}", "file": str(error.filename or "")}
-    except BaseException as error:  # noqa: BLE001 SystemExit is an answer too
+    except BaseException as error:  # noqa: BLE001 SystemExit counts as an outcome too
         return {"text": f"raises {_describe_error(error)}"}
     return {"text": describe_return(result, arguments)}
 
@@ -123,7 +124,7 @@ def describe_result(result: Any, error: BaseException | None, arguments: Any) ->
 def describe_return(result: Any, arguments: Any) -> str:
     try:
         text = describe_value(result)
-    except Exception:  # noqa: BLE001 properties of the project's own classes may raise anything
+    except Exception:  # noqa: BLE001 properties of the project's classes may raise anything
         return ""
     try:
         return f"{text}\n{describe_value(arguments)}"
@@ -163,7 +164,7 @@ def _unwrap(value: Any) -> Any:
 def replay_calls(
     calls: list[dict[str, Any]], caller: Callable[[dict[str, Any]], Callable[..., Any]]
 ) -> list[dict[str, Any]]:
-    """Replay all calls in order. `caller` chooses the function that makes a call."""
+    """Replay all calls in order. `caller` returns the function that makes a given call."""
     return [_replay_call(call, caller(call)) for call in calls]
 
 
@@ -173,7 +174,7 @@ def _replay_call(call: dict[str, Any], caller: Callable[..., Any]) -> dict[str, 
         positional, named = pickle.loads(base64.b64decode(call["data"]))  # noqa: S301 made in the same sandbox
     except (ImportError, AttributeError, LookupError, TypeError, pickle.PickleError) as error:
         return {"text": "", "why": f"{type(error).__name__}: {error}"[:200]}
-    except BaseException as error:  # noqa: BLE001 a module that will not be imported here
+    except BaseException as error:  # noqa: BLE001 the module may fail to import here
         return {"text": f"raises {_describe_error(error)} when it is imported"}
     return record_outcome(lambda: caller(function, positional, named), (positional, named))
 
@@ -183,7 +184,7 @@ def call_function(function: Callable[..., Any], positional: Any, named: Any) -> 
 
 
 def make_caller(name: str, path: str, module: str) -> Callable[..., Any]:
-    """A function that makes a call and looks as if it came from this place."""
+    """Return a function that makes a call which appears to come from the given file and module."""
     code = call_function.__code__.replace(co_name=name, co_filename=path)
     return types.FunctionType(code, {"__name__": module, "__file__": path, "__builtins__": __builtins__})
 

@@ -1,6 +1,7 @@
-"""Makes calls and records the outcome of each. Side effects are blocked, and the use of randomness is reported.
+"""Makes calls and records their outcomes, blocking side effects and reporting the use of randomness.
 
-Executed by the project's own Python: standard library alone. Always inside a fork that ends with the calls.
+Runs under the project's own Python and uses only the standard library. Always runs in a fork that exits after the
+calls.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class RandomnessMonitor:
-    """Detects that a call used randomness: two forks of one process draw the same numbers, so results would not show
-    it.
+    """Detects whether a call used randomness.
+
+    Comparing the results of two forks would not reveal it, because both draw the same numbers.
     """
 
     def __init__(self) -> None:
-        gc.unfreeze()  # frozen objects are not listed
+        gc.unfreeze()  # gc does not list frozen objects
         self._sources = [each for each in gc.get_objects() if isinstance(each, random.Random)]
         self._sources = [each for each in self._sources if not isinstance(each, random.SystemRandom)]
         self._drawn = 0
@@ -60,7 +62,7 @@ def make_calls(cases: list[dict[str, Any]], tools: Any, files: dict[str, str], r
     """Make the calls and reply with the outcome of each."""
     guard, randomness = tools.side_effect_guard.SideEffectGuard(), RandomnessMonitor()
     sys.argv = ["python"]
-    sys.dont_write_bytecode = True  # an import during a call must not write files
+    sys.dont_write_bytecode = True  # an import during a call must not write bytecode
     raises = {name: _find_raising_lines(name) for name in files}
     for case in cases:
         tools.forks.limit_cpu(CALL_CPU)
@@ -79,17 +81,17 @@ def _record_outcome(
             args = [recipes.build_value(each) for each in case["args"]]
             kwargs = {name: recipes.build_value(each) for name, each in case["kwargs"].items()}
             function = _find_callable(case, owner, recipes)
-    except BaseException:  # noqa: BLE001 whatever the project's own code does
-        return {"unjudged": "its input could not be made"}
+    except BaseException:  # noqa: BLE001 the project's code may raise anything
+        return {"unjudged": "its input could not be created"}
     try:
         with _activate_guard(guard), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             outcome: dict[str, Any] = {"returned": recipes.observe_value(_call(function, args, kwargs))}
-    except BaseException as error:  # noqa: BLE001 the same
+    except BaseException as error:  # noqa: BLE001 the project's code may raise anything
         outcome = {"raised": _list_type_names(error), "meant": _is_deliberate(error, raises)}
     if guard.violation:
-        return {"unjudged": f"reaches outside: {guard.violation}"}
+        return {"unjudged": f"has side effects: {guard.violation}"}
     if randomness.was_used():
-        return {"unjudged": "draws lots"}
+        return {"unjudged": "uses randomness"}
     with _activate_guard(guard), contextlib.suppress(Exception):
         outcome["left"] = recipes.observe_value([*args, *kwargs.values()])
         outcome["printed"] = printed.getvalue()[:2000]
@@ -127,7 +129,7 @@ def _list_type_names(error: BaseException) -> list[str]:
 
 
 def _is_deliberate(error: BaseException, raises: dict[str, set[int]]) -> bool:
-    """Whether a `raise` or `assert` of the project's own code raised it."""
+    """Return whether the error was raised by a `raise` or `assert` in the project's own code."""
     frame_entry = error.__traceback__
     while frame_entry is not None and frame_entry.tb_next is not None:
         frame_entry = frame_entry.tb_next

@@ -1,11 +1,11 @@
 """Shifts the date of a running process.
 
-Executed by the project's own Python, like the launcher: standard library alone. Always inside a fork that ends with
-it.
+Runs under the project's own Python, like the launcher, and uses only the standard library. Always runs in a fork that
+exits afterwards.
 
-Code may have imported clock functions by name or keep them as defaults, so rebinding names is not enough. The
-built-in functions themselves are changed: each has an entry in a table of the interpreter with the C function that it
-calls. The monotonic clock is left alone, as a change of the date does not move it.
+Rebinding names is not enough, because code may have imported clock functions by name or stored them as defaults.
+Instead, the built-in functions themselves are changed, by replacing the C function in their method table entry. The
+monotonic clock is left alone, because changing the date does not affect it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TOLERANCE = 60.0
 NANO = 1_000_000_000
 
 
-_REFERENCES: list[Any] = []  # callbacks that the interpreter now calls must not be garbage-collected
+_REFERENCES: list[Any] = []  # keeps callbacks that the interpreter calls from being garbage-collected
 
 
 class _MethodDefinition(ctypes.Structure):
-    """PyMethodDef of CPython."""
+    """CPython's `PyMethodDef`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -46,13 +46,16 @@ _FastFunction = ctypes.PYFUNCTYPE(
 
 
 class ShiftedClock:
-    """A wall clock shifted by `shift` seconds; 0 replaces the functions without changing their results."""
+    """A wall clock shifted by `shift` seconds. A shift of 0 replaces the functions without changing their results."""
 
     def __init__(self, shift: int) -> None:
         self._shift = shift
 
     def install(self) -> str:
-        """Replace the clock functions. Return an empty string, or why this interpreter's clock cannot be shifted."""
+        """Replace the clock functions.
+
+        Return an empty string, or the reason why this interpreter's clock cannot be shifted.
+        """
         before, shift = time.time(), self._shift
         previous = time.time, datetime.datetime.now
         try:
@@ -70,9 +73,9 @@ class ShiftedClock:
             datetime.datetime.now(tz=utc).timestamp(),
         ]
         if any(abs(each - before - shift) > TOLERANCE for each in readings):
-            return "some of its clocks do not move"
+            return "some of its clocks cannot be shifted"
         day = datetime.date.fromtimestamp(before + shift)
-        return "" if abs((datetime.date.today() - day).days) <= 1 else "its calendar does not move"
+        return "" if abs((datetime.date.today() - day).days) <= 1 else "its date cannot be shifted"
 
     def _replace_all(self) -> None:
         self._shift_reading(time.time, self._shift)
@@ -93,7 +96,7 @@ class ShiftedClock:
         self._set_function(entry, _NoArgumentFunction(lambda module, _nothing: real(module, None) + shift))
 
     def _shift_clock_gettime(self, function: Any, shift: int) -> None:
-        """Functions with a parameter for the clock to read."""
+        """Replace a function that takes the clock to read as a parameter."""
         try:
             entry = _find_method_definition(function, PLAIN_ARGUMENTS)
         except ValueError:
@@ -106,7 +109,7 @@ class ShiftedClock:
         self._set_function(entry, _ArgumentsFunction(read))
 
     def _fill_default_time(self, function: Any, fill: Callable[[Any], Any]) -> None:
-        """Functions that take a time and default to the present."""
+        """Replace a function whose time argument defaults to the current time."""
         entry = _find_method_definition(function, PLAIN_ARGUMENTS)
         real = _ArgumentsFunction(entry.calls)
         self._set_function(entry, _ArgumentsFunction(lambda module, given: real(module, fill(given))))
@@ -132,7 +135,7 @@ class ShiftedClock:
     # --- the times of files ---
 
     def _shift_file_times(self) -> None:
-        """Shift file times too, so that a file written just now is still new."""
+        """Shift file times as well, so that a file written just now still looks new."""
         for name in ("stat", "lstat", "fstat"):
             setattr(os, name, self._shifted_stat(getattr(os, name)))
         os.utime = self._shifted_utime(os.utime)
@@ -169,7 +172,7 @@ class ShiftedClock:
 
 
 def _find_method_definition(function: Any, flags: int) -> _MethodDefinition:
-    """The table entry of a built-in function. It follows the object header."""
+    """Return the method table entry of a built-in function, which follows the object header."""
     address = ctypes.c_void_p.from_address(id(function) + object.__basicsize__).value
     entry = _MethodDefinition.from_address(address or 0)
     if entry.name != function.__name__.encode() or entry.flags != flags:

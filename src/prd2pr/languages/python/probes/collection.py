@@ -1,6 +1,6 @@
-"""The process in which pytest has collected a story's tests, and in which each fault is tried in its own fork.
+"""Collects a story's tests with pytest and tries each fault in a fork of that process.
 
-Executed by the project's own Python, like the launcher: standard library and pytest alone.
+Runs under the project's own Python, like the launcher, and uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Collector:
-    """A pytest plugin that tries the faults where pytest would run the tests."""
+    """A pytest plugin that tries the faults instead of running the tests normally."""
 
     def __init__(self, order: dict[str, Any], tools: Any, guard: Any, send: Send) -> None:
         self._order = order
@@ -41,14 +41,14 @@ class Collector:
         self._deadline = 0.0
         self._batch_outcomes: dict[str, tuple[str, str]] = {}
         self._batched: set[str] = set()
-        self._reversed_failures: list[str] | None = None  # tests that fail when all run again in reversed order
+        self._reversed_failures: list[str] | None = None  # tests that fail when all tests are rerun in reverse order
         self._flakiness = tools.flakiness.FlakinessCheck(tools, self.reports, send)
         self._outside_replay = tools.outside_calls.OutsideReplay(order["checkout"], order["locked"], tools)
         self._call_recorder, self._describe_result = tools.call_recorder, tools.call_replay.describe_result
-        self._calls: list[dict[str, Any]] = []  # of tests into functions of the story
+        self._calls: list[dict[str, Any]] = []  # calls from tests to the story's functions
         self._unrecorded = 0
         self._return_values = tools.return_values
-        self._assertion_failures: set[str] = set()  # tests that failed by an assertion in this process
+        self._assertion_failures: set[str] = set()  # tests that failed an assertion in this process
 
     def _all_faults(self) -> list[dict[str, Any]]:
         order = self._order
@@ -61,7 +61,7 @@ class Collector:
         self._flakiness.items = [item for item in self._items if item.nodeid != self._order["failing"]]
         self._tracing.remove_reporters(session.config.pluginmanager)
         for item in self._items:
-            item.location  # noqa: B018 computed once here, not in each fork
+            item.location  # noqa: B018 cached here so that no fork has to compute it
         self._checkout.find_functions()
         gc.freeze()  # forks share these objects
         for problem in self._guard.find_tampering():
@@ -89,7 +89,7 @@ class Collector:
     # --- without a fault ----------------------------------------------------------------------------------------------
 
     def _run_baseline(self) -> bool:
-        """Run every test once, traced: whether it passes, which lines it executes, how long it takes."""
+        """Run every test once with tracing, and record its outcome, the lines it executes and its duration."""
         messages: list[dict[str, Any]] = []
         ended = self._forks.run_in_fork(self._trace_tests, messages.append, wall=BASELINE_WALL)
         results = {fact["id"]: fact for fact in messages if "id" in fact}
@@ -105,7 +105,7 @@ class Collector:
         for test, fact in results.items():
             if (test == failing) == fact["passed"]:
                 description = (
-                    "passes, and must fail" if fact["passed"] else "does not pass when the story's tests run alone"
+                    "passes but must fail" if fact["passed"] else "does not pass when the story's tests run alone"
                 )
                 self._report_problem(
                     f"{'a check' if self._tracing.strip_parameters(test) in order['hidden'] else test} {description}"
@@ -131,7 +131,10 @@ class Collector:
         )
 
     def _record_twice(self, items: list[Any], run: Callable[[list[Any]], list[str]]) -> tuple[list[str], list[str]]:
-        """Run the tests twice; return the second run's failures and the calls that were answered differently."""
+        """Run the tests twice.
+
+        Return the tests that failed in the second run and the calls that were answered differently.
+        """
         rounds = []
         for _ in range(2):
             recorder = self._make_recorder()
@@ -162,12 +165,12 @@ class Collector:
             reply({"backwards": self._flakiness.run_reversed()})
 
     def _check_unchanged_code(self, when: str) -> bool:
-        """Recompile every function from the same text: the tests must still pass."""
+        """Recompile every function from unchanged source and check that the tests still pass."""
         wanted = [item for item in self._items if item.nodeid != self._order["failing"]]
         outcome, by = self._run_in_fork(wanted, self._recompile_all)
         if outcome != "survived":
             self._report_problem(
-                f"with nothing changed, {when}, {by or 'the run'} is {outcome}: no result can be believed"
+                f"with unchanged code, {when}, {by or 'the run'} is {outcome}, so no result can be trusted"
             )
         return outcome == "survived"
 
@@ -180,7 +183,7 @@ class Collector:
         for fault in self._order["canaries"]:
             outcome, by = self._try_in_place(fault, self._covering_tests(fault))
             if outcome != "killed":
-                self._report_problem(f"a check that was made wrong on purpose is {outcome} {by}".rstrip())
+                self._report_problem(f"a check that was deliberately made wrong is {outcome} {by}".rstrip())
         return not self._has_problem
 
     # --- changed return values ----------------------------------------------------------------------------------------
@@ -191,7 +194,7 @@ class Collector:
             self._assertion_failures.add(item.nodeid)
 
     def _report_indifferent_tests(self) -> None:
-        """Report tests that pass whatever the story's functions return, and do not check their effects either."""
+        """Report tests that pass whatever the story's functions return and that do not check side effects either."""
         messages: list[dict[str, Any]] = []
         seconds = 3 * sum(self._seconds_by_test.values())
         cpu, wall = CPU_FLOOR + CPU_FACTOR * seconds, WALL_FLOOR + WALL_FACTOR * seconds
@@ -222,7 +225,7 @@ class Collector:
         reply({"indifferent": sorted({self._tracing.strip_parameters(test) for test in same} - cases)})
 
     def _run_with_changes(self, items: list[Any], changer: Any) -> Iterator[tuple[Any, bool]]:
-        """Yield each test with whether it passes although a return value was changed in it."""
+        """Yield each test in which a return value was changed, and whether it still passes."""
         for item, next_item in self._tracing.pair_with_next(items):
             self.reports.failed.pop(item.nodeid, None)
             before = changer.changed
@@ -250,7 +253,7 @@ class Collector:
             if outcome == "same":
                 continue
             if kind == "knock_out" and outcome in ("survived", "unpatched"):
-                outcome = "later"  # another process may execute it, or another story's tests
+                outcome = "later"  # another process or another story's tests may execute it
             if outcome in ("later", "unpatched"):
                 if kind == "perturbation" or (kind == "mutant" and fresh_runs >= self._order["most_anew"]):
                     continue
@@ -277,10 +280,11 @@ class Collector:
     # --- several faults in one fork -----------------------------------------------------------------------------------
 
     def _try_batch(self, kind: str, fault: dict[str, Any], faults: list[tuple[str, dict[str, Any]]], most: int) -> None:
-        """Try the next few faults in one fork, because a fork costs more than most tests. The rest is tried alone.
+        """Try the next few faults in one fork, because a fork costs more than most tests.
 
-        A kill counts only if the same tests pass in the same process after the functions are restored: then no fault
-        has left anything behind that made the next one look detected.
+        Faults that this leaves undecided are tried one by one. A kill counts only if the same tests pass in the same
+        process after the functions are restored. Otherwise a leftover of one fault could make the next one look
+        detected.
         """
         if fault["id"] in self._batched:
             return
@@ -365,12 +369,12 @@ class Collector:
         return self._run_in_fork(covering, lambda: self._checkout.patch(fault))
 
     def _try_in_file(self, fault: dict[str, Any], covering: list[Any]) -> tuple[str, str]:
-        """For a module that tests import only while they run."""
+        """Try a fault in a module that tests import only while they run."""
         with self._tracing.TemporaryContent(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
             return self._run_in_fork(covering, lambda: "patched")
 
     def _run_in_fork(self, items: list[Any], patch: Callable[[], str]) -> tuple[str, str]:
-        """In a fork: apply the fault, then run test after test until one fails."""
+        """Apply the fault in a fork and run the tests one after another until one fails."""
 
         def work(reply: Send) -> None:
             self._patches.install_perturbation(self._order["perturbed"])

@@ -1,13 +1,13 @@
-"""Compares old code with new inside the project's own Python: the calls of the tests, and calls near them, on both.
+"""Makes the same calls to the old and the new code under the project's own Python and compares the outcomes.
 
-The launcher has loaded pytest and has seen nothing of the project. It forks two sessions in which pytest collects the
-tests: first with the files from before the step, then with the new ones. In the first session a fork runs the tests
-and records which functions they call with what (`recipe_recorder.py`); inputs are derived from that
-(`input_variation.py`). In each session two forks make all calls (`calls.py`) in the same order: what differs between
-the two depends on time or chance and proves nothing. A control function that was changed deliberately must be found
-to differ, and a hidden test that must fail must fail; otherwise the result is rejected.
+The launcher has loaded pytest but nothing from the project. It forks two sessions in which pytest collects the tests:
+the first with the files from before the step, the second with the new ones. In the first session, a fork runs the tests
+and records which functions they call with which arguments (`recipe_recorder.py`), and further inputs are derived from
+these (`input_variation.py`). In each session, two forks make all calls in the same order (`calls.py`). If the two forks
+disagree, the outcome depends on time or chance and proves nothing. As controls, a deliberately changed function must be
+reported as different and a hidden failing test must fail; otherwise the result is rejected.
 
-Executed by the project's own Python, like the launcher: standard library and pytest alone.
+Runs under the project's own Python, like the launcher, and uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from typing import Any
 import pytest
 
 SESSION_WALL = 300.0
-LOST_OUTCOMES = ({"unjudged": "it does not end"}, {"unjudged": "the process ended"})
+LOST_OUTCOMES = ({"unjudged": "it does not return"}, {"unjudged": "the process ended"})
 CALLS_WALL = 60.0
 
 Send = Callable[[dict[str, Any]], None]
 
 
 class DifferentialSession:
-    """A pytest plugin that makes calls where pytest would run the tests."""
+    """A pytest plugin that makes the calls instead of running the tests."""
 
     def __init__(self, order: dict[str, Any], tools: Any, guard: Any, send: Send, cases: list[Any] | None) -> None:
         self._order, self._tools, self._guard, self._send, self._cases = order, tools, guard, send, cases
@@ -96,7 +96,7 @@ class DifferentialSession:
         })  # fmt: skip
 
     def _is_known(self, module: str) -> bool:
-        """Whether a module can be imported when calls are replayed: test modules of the project cannot."""
+        """Return whether a module can be imported when calls are replayed. The project's test modules cannot."""
         place = getattr(sys.modules.get(module), "__file__", None) or ""
         if not place.startswith(self._order["checkout"] + os.sep):
             return True
@@ -108,14 +108,15 @@ class DifferentialSession:
         first = self._make_all_calls(cases)
         second = self._make_all_calls([case for case in cases if first[str(case["id"])] not in LOST_OUTCOMES])
         return {
-            name: outcome if outcome == second.get(name, outcome) else {"unjudged": "not the same twice"}
+            name: outcome if outcome == second.get(name, outcome) else {"unjudged": "not reproducible"}
             for name, outcome in first.items()
         }
 
     def _make_all_calls(self, cases: list[dict[str, Any]]) -> dict[str, Any]:
-        """Make the calls of each function in its own fork, so that none affects another function.
+        """Make the calls of each function in its own fork, so that they do not affect other functions.
 
-        After a call that does not return, the function's other calls are skipped: their history would differ.
+        After a call that does not return, skip the function's remaining calls, because they would start from a
+        different state.
         """
         found: dict[str, Any] = {}
         deadline = time.monotonic() + CALLS_WALL
@@ -138,7 +139,7 @@ class DifferentialSession:
 
 
 class OldFiles:
-    """The checkout's files with their content from before the step; `None` means no file."""
+    """Temporarily restores files to their content from before the step; `None` means that the file is absent."""
 
     def __init__(self, checkout: str, contents: dict[str, str | None]) -> None:
         self._contents = {Path(checkout, path): text for path, text in contents.items()}
@@ -158,7 +159,7 @@ _timestamp = int(time.time()) - 900_000
 
 
 def _write_file(path: Path, data: bytes | None) -> None:
-    """Write with a unique timestamp, so that no compiled copy is used."""
+    """Write a file with a unique timestamp, so that Python does not use a stale compiled copy."""
     global _timestamp  # noqa: PLW0603
     if data is None:
         path.unlink(missing_ok=True)
@@ -172,7 +173,7 @@ def _write_file(path: Path, data: bytes | None) -> None:
 def compare_versions(
     order: dict[str, Any], tools: Any, run: Callable[..., int], guards: Callable[[], Any], send: Send
 ) -> None:
-    """Run both sessions. `run` runs pytest with further plugins on some files; it is called in forks only."""
+    """Run both sessions. `run` runs pytest on some files with extra plugins and must be called in a fork."""
     cases: list[Any] = []
     with OldFiles(order["checkout"], order["old"]):
         if not _run_session(order, tools, run, guards(), send, "before", None, cases):

@@ -1,7 +1,7 @@
 """Records which files of the checkout each test file executes.
 
-Executed by the project's Python, next to `launcher.py`. Only for runs that a role requests while it works, never for
-a run that a gate judges: tracing takes time, and a program can detect it.
+Runs under the project's own Python, next to `launcher.py`. Used only for runs that a role requests while it works,
+never for a run that a gate judges, because tracing is slow and programs can detect it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-MONITORING: Any = getattr(sys, "monitoring", None)  # since Python 3.12; it reports only the first call of a function
-TOOL = 4  # one of the ids that Python leaves free
+MONITORING: Any = getattr(sys, "monitoring", None)  # Python 3.12 and later; reports only the first call of a function
+TOOL = 4  # a tool id that Python leaves unassigned
 
 
 class FileSurvey:
-    """A pytest plugin. A test file reaches everything that runs from its import to its last teardown."""
+    """A pytest plugin that attributes to a test file everything executed from its import to its last teardown."""
 
     def __init__(self, checkout: str, report: Callable[[dict[str, list[str]]], None]) -> None:
         self._root = checkout + os.sep

@@ -1,7 +1,7 @@
-"""Runs a story's tests under varied conditions: in another order, twice, at another time, in another time zone.
+"""Runs a story's tests under varied conditions: in reverse order, twice, at another time and in another time zone.
 
-Executed by the project's own Python, like the launcher: standard library and pytest alone. Passing tests cost one
-more run and a fork; only failures are examined closely, in forks that differ in one condition each.
+Runs under the project's own Python, like the launcher, and uses only the standard library and pytest. Passing tests
+cost one more run and a fork. Only failures are examined further, in forks that each vary a single condition.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-SHIFT = (4400 * 24 + 7) * 3600  # seconds: another decade, year, month, weekday and hour
-ZONE = "<+1245>-12:45"  # POSIX notation: more than half a day ahead of UTC, and not by full hours
+SHIFT = (4400 * 24 + 7) * 3600  # seconds; changes the decade, year, month, weekday and hour
+ZONE = "<+1245>-12:45"  # POSIX notation; more than half a day ahead of UTC, by a fraction of an hour
 CPU_FLOOR, CPU_FACTOR = 1.0, 20.0
 WALL_FLOOR, WALL_FACTOR = 15.0, 60.0
 
@@ -27,20 +27,23 @@ class FlakinessCheck:
     """Runs the tests under varied conditions and reports each variation's outcome."""
 
     def __init__(self, tools: Any, reports: Any, send: Send) -> None:
-        self.items: list[Any] = []  # passing tests in their order
+        self.items: list[Any] = []  # passing tests in their original order
         self._forks, self._tracing, self._clock = tools.forks, tools.line_tracer, tools.clock
         self._reports = reports
         self._send = send
-        self.seconds = 0.0  # that the tests take once
+        self.seconds = 0.0  # duration of one run of the tests
 
     # --- order --------------------------------------------------------------------------------------------------------
 
     def run_reversed(self) -> list[str]:
-        """Run the tests in reversed order in this process, after a normal run; return those that fail."""
+        """Rerun the tests in reverse order in this process and return those that fail."""
         return self._run_tests(self.items[::-1])
 
     def check_order(self, failed: list[str] | None, run_twice: RunTwice) -> None:
-        """Check order and repetition. `failed`: failures of the reversed run; None if it did not finish."""
+        """Check whether the tests depend on their order or fail when repeated.
+
+        `failed` lists the failures of the reversed run, or is None if that run did not finish.
+        """
         if failed == []:
             self._report("reversed", "passed")
             self._report("twice", "passed")
@@ -52,7 +55,10 @@ class FlakinessCheck:
             self._report("once_more", "failed", failed or [])
 
     def _check_twice(self, run_twice: RunTwice) -> bool:
-        """It counts against the code only if a call was answered differently: tests may keep state themselves."""
+        """Run the tests twice and report the outcome. Return whether a test failed or the result is unclear.
+
+        The code is blamed only if a call was answered differently, because the tests may keep state themselves.
+        """
 
         def work(reply: Send) -> None:
             failed, changed_calls = run_twice(self.items, self._run_tests)
@@ -61,7 +67,7 @@ class FlakinessCheck:
         message, ended = self._run_in_fork(work, 2)
         failed, changed_calls = message.get("failed", []), message.get("changed_calls", [])
         if failed and not changed_calls:
-            ended = "the tests want something to be remembered, or keep it themselves"
+            ended = "the tests require the code to keep state, or keep state themselves"
         self._conclude("twice", failed if changed_calls else [], ended, changed_calls[:1])
         return bool(failed or ended)
 
@@ -72,7 +78,10 @@ class FlakinessCheck:
     # --- time ---------------------------------------------------------------------------------------------------------
 
     def check_time(self) -> None:
-        """Failures are examined again later, with the clock shifted before anything is imported."""
+        """Run the tests with a shifted clock and time zone.
+
+        Failures are rerun later with the shift in place before any import.
+        """
         failed, ended = self._try_rounds([self.items], self._shift_clock_and_zone)
         if not failed and not ended:
             self._report("clock", "passed")
@@ -91,7 +100,10 @@ class FlakinessCheck:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _try_rounds(self, rounds: list[list[Any]], prepare: Prepare | None = None) -> tuple[list[str], str]:
-        """In a fork: return the tests that fail in the last round, and why the result is unclear if it is."""
+        """Run the rounds in a fork.
+
+        Return the tests that fail in the last round, and the reason if the result is unclear.
+        """
 
         def work(reply: Send) -> None:
             if prepare is not None and (why := prepare()):
@@ -124,16 +136,19 @@ class FlakinessCheck:
 
 
 def apply_variation(clock: Any, variation: str, *, moved: bool = True) -> str:
-    """Apply a variation. Return an empty string, or why it cannot be applied. Not `moved`: everything but the shift."""
+    """Apply a variation. Return an empty string, or the reason why it cannot be applied.
+
+    If `moved` is false, make all the preparations but do not shift anything.
+    """
     if variation == "clock":
         why = clock.ShiftedClock(SHIFT if moved else 0).install()
-        return f"the clock cannot be moved in this Python ({why})" if why else ""
+        return f"the clock cannot be shifted in this Python ({why})" if why else ""
     clock.set_time_zone(ZONE if moved else "UTC0")
     return ""
 
 
 class ExternalProgramMonitor:
-    """Records which tests used a program or database whose clock was not shifted."""
+    """Records which tests used an external program or database, whose clock was not shifted."""
 
     def __init__(self) -> None:
         self.tests: set[str] = set()
@@ -147,7 +162,7 @@ class ExternalProgramMonitor:
 
 
 class FreshTimeRun:
-    """Reruns failures of a shifted clock from the beginning, so that all imports happen at that time too."""
+    """Reruns tests that failed under a shifted clock in a new pytest session, so that imports are shifted too."""
 
     def __init__(self, tools: Any, run: Callable[..., int], order: dict[str, Any]) -> None:
         self._tools, self._run, self._order = tools, run, order
@@ -160,12 +175,12 @@ class FreshTimeRun:
                 "variation": variation,
                 "outcome": "not_judged",
                 "tests": [],
-                "why": "the tests do not run from the beginning",
+                "why": "the tests could not be run in a new session",
             }
         failed = [test for test in tests if test in shifted["failed"] and test in unshifted["good"]]
         relevant = [test for test in failed if test not in shifted["used_programs"]]
         if failed and not relevant:
-            why = "other programs that the tests ask have a clock of their own"
+            why = "the tests use other programs, whose clocks are not shifted"
             return {"variation": variation, "outcome": "not_judged", "tests": [], "why": why}
         return {"variation": variation, "outcome": "failed" if relevant else "passed", "tests": relevant, "why": ""}
 

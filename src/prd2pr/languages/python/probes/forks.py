@@ -1,6 +1,6 @@
-"""Runs a piece of work in a fork of this process and returns its messages, or why there are none.
+"""Runs a function in a fork of this process and returns its messages, or the reason why there are none.
 
-Executed by the project's own Python, like the launcher: standard library alone.
+Runs under the project's own Python, like the launcher, and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def run_in_fork(
     wall: float,
     close_descriptors: tuple[int, ...] = (),
 ) -> str:
-    """Run `work` in a fork. It gets a function to send messages with; each is passed to `on_message`.
+    """Run `work` in a fork and pass each message it sends to `on_message`.
 
-    Return an empty string if the fork ended normally, otherwise `time` or what happened to it.
+    Return an empty string if the fork ended normally, otherwise `time` or a description of what happened.
     """
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python 3.12 warns on each fork of a process with threads
+        warnings.simplefilter("ignore")  # Python 3.12 warns when a process with threads forks
         child = _fork()
     if child == 0:
         _run_child(work, theirs, cpu, (ours, *close_descriptors))
@@ -48,7 +48,7 @@ def run_in_fork(
 
 
 def limit_cpu(cpu: float) -> None:
-    """Limit this process's own CPU time from now on, so that a busy machine causes no time-outs."""
+    """Limit this process's CPU time from now on. Unlike wall time, it does not run out sooner on a busy machine."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu)
 
@@ -94,7 +94,7 @@ def _read_messages(child: int, channel: int, on_message: Callable[[dict[str, Any
 
 
 def _wait_for_exit(child: int, *, ended: bool) -> str:
-    """The child has said that it is done, or has closed its pipe. Whatever it left running is not waited for."""
+    """Wait for a child that has reported its end or closed its pipe, but not for processes that it left running."""
     until = _monotonic() + 1
     while _monotonic() < until:
         done, status = _waitpid(child, os.WNOHANG)

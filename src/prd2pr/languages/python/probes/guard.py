@@ -1,7 +1,7 @@
 """Checks, inside the test process, that nothing replaces the tests or the code that runs them.
 
-Loaded by the launcher from its file before the checkout can be imported, and never listed in `sys.modules`. Executed
-by the project's own Python, like the launcher: standard library and pytest alone.
+The launcher loads this file by path before the checkout can be imported, and never lists it in `sys.modules`. Runs
+under the project's own Python, like the launcher, and uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import _pytest
 import pluggy
 
-# Checked before every test; the rest of pytest is checked at the end of collection and at the end of the run.
+# Checked before every test. The rest of pytest is checked after collection and at the end of the run.
 CRITICAL_MODULES = (
     "_pytest.python",
     "_pytest.runner",
@@ -30,11 +30,15 @@ CRITICAL_MODULES = (
 RUNNER_PACKAGES = ("_pytest", "pluggy", "unittest")
 MAX_WRAPPERS = 5
 
-KnownFunction = tuple[Any, str, Any, Any, Any]  # owner's namespace, name, value, the function in it, its code
+KnownFunction = tuple[Any, str, Any, Any, Any]  # owner's namespace, name, value, underlying function, its code
 
 
 class Guard:
-    """`locked`: paths of the test files. `imported_as`: module name -> files that an import by this name may find."""
+    """Detects replaced tests, test helpers and parts of pytest.
+
+    `locked` lists the paths of the test files; `imported_as` maps a module name to the files that it may be imported
+    from.
+    """
 
     def __init__(self, checkout: str, locked: Iterable[str], imported_as: dict[str, list[str]]) -> None:
         self._root = checkout + os.sep
@@ -50,7 +54,7 @@ class Guard:
         self._homes: dict[str, str] = {}
 
     def remember_runner(self) -> None:
-        """Record pytest as it is now: its plugins are loaded, nothing of the checkout is."""
+        """Record the state of pytest after its plugins are loaded and before anything from the checkout is."""
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in RUNNER_PACKAGES:
                 (self._critical if name.startswith(CRITICAL_MODULES) else self._other).extend(
@@ -58,7 +62,7 @@ class Guard:
                 )
 
     def remember_test(self, item: Any) -> None:
-        """Record a test's code as soon as it is collected, right after the import of its module."""
+        """Record a test's code when it is collected, right after its module is imported."""
         owner = getattr(item, "cls", None) or getattr(item, "module", None)
         function = getattr(owner, getattr(item, "originalname", None) or "", None)
         self._tests[item.nodeid] = [(each, each.__code__) for each in _unwrap_layers(function)]
@@ -68,14 +72,14 @@ class Guard:
         self._homes[item.nodeid] = getattr(module, "__name__", "")
 
     def _helper_functions(self, namespace: dict[str, Any]) -> Iterator[KnownFunction]:
-        """Functions of test files that a test module calls by a name of its own."""
+        """Yield functions from test files that a test module refers to by name."""
         for name, value in list(namespace.items()):
             code = _get_code(value) if isinstance(value, types.FunctionType) else None
             if code is not None and code.co_filename in self._locked:
                 yield namespace, name, value, value, code
 
     def find_tampering(self, test: str = "") -> Iterator[str]:
-        """Yield what was replaced; without a test, everything is checked."""
+        """Describe each replacement found. If no test is given, check everything."""
         for namespace, name, value, function, code in self._critical if test else self._critical + self._other:
             now = namespace.get(name)
             if now is not value and self._is_untrusted(now):
@@ -91,7 +95,7 @@ class Guard:
             yield from self._find_impostors()
 
     def _replaced_helpers(self, helpers: Iterable[KnownFunction]) -> Iterator[str]:
-        """A test may replace its helper by a stub; the code under test may not."""
+        """Yield helpers that the code under test replaced. A test may replace its own helper with a stub."""
         for namespace, name, _, function, code in helpers:
             now = _get_code(namespace.get(name))
             foreign = now is not None and now.co_filename.startswith(self._root) and now.co_filename not in self._locked
@@ -99,7 +103,10 @@ class Guard:
                 yield f"`{name}`, which {namespace.get('__name__')} calls, was replaced by the code under test"
 
     def _is_untrusted(self, value: Any) -> bool:
-        """Plugins and the locked conftest may replace parts of pytest; the code under test may not."""
+        """Return whether a replacement may come from the code under test.
+
+        Plugins and the locked conftest may replace parts of pytest.
+        """
         code = _get_code(value)
         return code is None or not (code.co_filename in self._locked or code.co_filename.startswith(self._trusted))
 
@@ -110,14 +117,14 @@ class Guard:
                 continue
             path = str(getattr(module, "__file__", None) or "")
             if path not in expected and not path.startswith(self._trusted):
-                yield f"tests that import `{name}` were given something else than {self._render_paths(expected)}"
+                yield f"tests that import `{name}` got something other than {self._render_paths(expected)}"
 
     def _render_paths(self, paths: Iterable[str]) -> str:
         return " or ".join(sorted(path[len(self._root) :].replace(os.sep, "/") for path in paths))
 
 
 def _list_module_functions(name: str, module: types.ModuleType) -> Iterator[KnownFunction]:
-    """Functions that a module defines, and those of its classes."""
+    """Yield the functions that a module defines, including those of its classes."""
     for attribute, value in list(vars(module).items()):
         if getattr(value, "__module__", None) != name:
             continue
@@ -131,7 +138,7 @@ def _list_module_functions(name: str, module: types.ModuleType) -> Iterator[Know
 
 
 def _unwrap_method(value: Any) -> Any:
-    """The function behind a property, class method or static method."""
+    """Return the function behind a property, class method or static method."""
     return value.fget if isinstance(value, property) else getattr(value, "__func__", value)
 
 

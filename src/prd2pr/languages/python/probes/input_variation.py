@@ -1,9 +1,9 @@
-"""Generates inputs near those of the tests: boundaries, constants of the code, one change at a time.
+"""Generates inputs close to those of the tests, from boundary values, constants in the code and single changes.
 
-Executed by the project's own Python: standard library alone. The same seed gives the same inputs.
+Runs under the project's own Python and uses only the standard library. The same seed gives the same inputs.
 
-`near` is what a caller who knows the tests may pass: the same types and signs, small numbers, plain letters, empty
-values. Anything else is `odd`: the code may not have been written for it.
+An input is `near` if a caller who knows the tests might pass it: the same types and signs, small numbers, plain
+letters, empty values. Any other input is `odd`, and the code may not be written for it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_GENERATED = 48  # generated inputs per function
-MAX_GUESSED = 20  # for a function that no test calls
-MAX_ELEMENTS_VARIED = 3  # elements of a list that are varied one by one
+MAX_GUESSED = 20  # generated inputs for a function that no test calls
+MAX_ELEMENTS_VARIED = 3  # list elements that are varied individually
 NEAR_FACTOR, SMALL_NUMBER = 100, 1000
 NUMBERS = ("plain", "float", "Decimal")
 NON_ASCII = "ß🙂"
@@ -28,7 +28,10 @@ Place = tuple[Any, ...]
 def generate_cases(
     targets: list[dict[str, Any]], calls: list[dict[str, Any]], constants: dict[str, list[Any]], seed: str
 ) -> list[Case]:
-    """Each call of the tests, then variations of it. Functions without calls are tried by annotation or by guess."""
+    """Return each recorded call followed by its variations.
+
+    Inputs for functions without recorded calls are derived from annotations or guessed.
+    """
     found: list[Case] = []
     for target in targets:
         if target["kind"] == "init" or not target["judged"]:
@@ -126,7 +129,10 @@ def _find_leaves_in_object(recipe: Any, place: Place) -> Iterator[tuple[Place, A
 
 
 def _get_leaf_address(place: Place) -> Place:
-    """All elements of a list share one address: which of them are alike is not known."""
+    """Return the address of a value.
+
+    All elements of a list share one, because it is unknown which of them are alike.
+    """
     return (*place[:2], *("*" if isinstance(step, int) else step for step in place[2:]))
 
 
@@ -151,7 +157,7 @@ def _is_optional(target: dict[str, Any], place: Place) -> bool:
 
 
 def _generate_other_values(leaf: Any, constants: list[Any], *, optional: bool) -> Iterator[tuple[int, Any]]:
-    """Other values with a rank: constants of the code first, then empty values, then the rest."""
+    """Yield alternative values with a rank: constants from the code first, then empty values, then the rest."""
     letter, value = leaf[0], leaf[1]
     if optional and leaf != ["plain", None]:
         yield 0, ["plain", None]
@@ -236,7 +242,7 @@ def _get_value_kinds(recipe: Any) -> set[Any]:
         return {(letter, _get_sign(float(value)))}
     if letter == "plain":
         return {(type(value).__name__, _classify_text(value) if isinstance(value, str) else "")}
-    return {(letter, len(value) if letter == "tuple" else "")}  # the length of a tuple is part of its kind
+    return {(letter, len(value) if letter == "tuple" else "")}  # tuples of different lengths count as different types
 
 
 def _get_sign(value: float) -> str:
@@ -272,7 +278,7 @@ def _is_near(recipe: Any, kinds: set[Any], largest: float, *, optional: bool) ->
 
 
 def _is_dictionary(recipe: Any) -> bool:
-    """Variations of a dictionary lack keys on which the code may rely."""
+    """Return whether a recipe describes a dictionary. Variations of it lack keys that the code may rely on."""
     return recipe[0] in ("dict", "OrderedDict")
 
 
@@ -292,9 +298,7 @@ _BY_HINT: dict[str, list[Any]] = {
 
 
 def _guess_calls(target: dict[str, Any]) -> Iterator[Case]:
-    """First calls of a function that no test calls: by annotations (`hinted`), else with a few plain types
-    (`guessed`).
-    """
+    """Yield calls for a function that no test calls: from annotations (`hinted`), or with plain types (`guessed`)."""
     if target["kind"] not in ("function", "static") or not target["guessable"]:
         return
     needed = target["needed"]

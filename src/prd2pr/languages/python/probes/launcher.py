@@ -1,11 +1,11 @@
 """Runs pytest in the interpreter of the project under test and reports events.
 
-This file is executed by the *project's* Python (3.9 or later, pytest 7 or later), so it uses the standard library and
-pytest alone and imports nothing of prd2pr. Parameters come on stdin; events go to a pipe whose other end the runner
-holds: what has been written there can neither be taken back nor edited.
+The *project's* Python (3.9 or later, with pytest 7 or later) executes this file, so it uses only the standard library
+and pytest and imports nothing from prd2pr. Parameters arrive on stdin. Events go to a pipe whose other end belongs to
+the runner, so they cannot be edited or withdrawn once written.
 
-The import order matters: pytest, its own plugins and the plugins that the project names are imported first, and the
-checkout is added to `sys.path` afterwards. So a `pytest.py` or a `*.dist-info` in the checkout has no effect.
+The import order matters: pytest, its own plugins and the plugins that the project names are imported before the
+checkout is added to `sys.path`. This way a `pytest.py` or a `*.dist-info` in the checkout has no effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import pytest
 from _pytest._io import saferepr
 
 PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
-# A repr that never raises; the unlimited one exists since a later pytest 7.
+# A repr that never raises. The unlimited variant was added in a later pytest 7 release.
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
 OPTION_READERS = ("argparse", "optparse", "click", "typer")
@@ -58,15 +58,16 @@ DIFFERENTIAL_TOOLS = (
     "side_effect_guard",
     "calls",
 )
-COMPARISON_LIMIT = 1500  # characters of a value above which pytest's comparison takes minutes
-# Directory names that do not identify a project.
+COMPARISON_LIMIT = 1500  # characters in a value above which pytest's comparison takes minutes
+# Directory names too generic to identify a project.
 COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}
 
 
 class EventLog:
-    """JSON lines, numbered and signed with the nonce. `os.write` and others are saved: the subject may replace them.
+    """Writes events as JSON lines, numbered and signed with the nonce.
 
-    Lines are buffered until something starts that may not return: one write per test is enough.
+    References to `os.write` and similar functions are saved, because the code under test may replace them. Lines are
+    buffered until something starts that may not return, so one write per test is enough.
     """
 
     def __init__(self, descriptor: int, nonce: str) -> None:
@@ -79,7 +80,7 @@ class EventLog:
 
     def hold(self, event: str, **facts: object) -> None:
         if self._getpid() != self._process:
-            return  # a fork of the test process reports nothing
+            return  # forks of the test process report nothing
         self._count += 1
         line = self._dumps({"n": self._count, "nonce": self._nonce, "event": event, **facts})
         self._buffer += line.encode() + b"\n"
@@ -92,7 +93,7 @@ class EventLog:
 
 
 class Describer:
-    """Describes an exception as plain data: type, message, position in the checkout, and missing name."""
+    """Describes an exception as plain data: type, message, location in the checkout, and missing name."""
 
     def __init__(self, checkout: str) -> None:
         self._root = checkout + os.sep
@@ -132,7 +133,7 @@ class Describer:
         return lines.partition(": ")[2]
 
     def _place(self, error: BaseException) -> tuple[str, str, int, list[int]]:
-        """The deepest frame in the checkout: a failing library call counts for its caller."""
+        """Return the deepest frame in the checkout, so that a failing library call is attributed to its caller."""
         if isinstance(error, SyntaxError) and self.is_inside(error.filename):
             return "", self.relative(error.filename), error.lineno or 0, []
         found: tuple[str, str, int, list[int]] = ("", "", 0, [])
@@ -172,7 +173,10 @@ def _as_text(value: object) -> str:
 
 
 def _find_span(code: types.CodeType, instruction: int) -> list[int]:
-    """Line, column, last line and its column of the expression that failed; empty before Python 3.11."""
+    """Return the first line and column and the last line and column of the expression that failed.
+
+    The list is empty before Python 3.11.
+    """
     positions = getattr(code, "co_positions", None)
     found: Any = next(itertools.islice(positions(), instruction // 2, None), ()) if positions else ()
     if len(found) != 4 or None in found:
@@ -182,7 +186,10 @@ def _find_span(code: types.CodeType, instruction: int) -> list[int]:
 
 
 def _is_from_raises(error: BaseException) -> bool:
-    """`pytest.raises` reports a missing exception by `pytest.fail`; its frame is in the traceback."""
+    """Return whether `pytest.raises` reported a missing exception.
+
+    It calls `pytest.fail`, so its frame is in the traceback.
+    """
     home = str(Path(_pytest.__file__).parent) + os.sep
     step = error.__traceback__
     while step is not None:
@@ -194,7 +201,7 @@ def _is_from_raises(error: BaseException) -> bool:
 
 
 def _find_option_reader(error: SystemExit) -> str:
-    """The library that rejected a command line: `argparse`, if its code ended the program."""
+    """Return the library that rejected the command line, such as `argparse`, or an empty string."""
     last, step = "", error.__traceback__
     while step is not None:
         last, step = _as_text(step.tb_frame.f_globals.get("__name__", "")), step.tb_next
@@ -202,7 +209,7 @@ def _find_option_reader(error: SystemExit) -> str:
 
 
 class Probe:
-    """A pytest plugin that only observes, except that it reverses the order where requested."""
+    """A pytest plugin that observes the run and, on request, reverses the order of the tests."""
 
     def __init__(self, log: EventLog, guard: Any, parameters: dict[str, Any], plugins: list[str]) -> None:
         self._log = log
@@ -219,7 +226,7 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_addoption(self, pluginmanager: pytest.PytestPluginManager) -> None:
-        """Called on registration: after pytest's own plugins, before any file of the checkout is read."""
+        """Run on registration, after pytest's own plugins are loaded and before any file of the checkout is read."""
         for name in self._plugins:
             pluginmanager.load_setuptools_entrypoints("pytest11", name=name)
         self._guard.remember_runner()
@@ -261,7 +268,7 @@ class Probe:
             self._log.hold("collected_file", id=collector.nodeid)
 
     def _collect_cause(self, error: BaseException) -> tuple[BaseException, str]:
-        """pytest wraps what a test module or conftest raised on import; return the cause."""
+        """Return the exception that a test module or conftest raised on import, which pytest wraps."""
         conftest = ""
         if type(error).__name__ == "ConftestImportFailure":
             conftest = self._describer.relative(getattr(error, "path", ""))
@@ -295,12 +302,12 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._report_tampering(nodeid)  # between two tests, monkeypatches are undone
+        self._report_tampering(nodeid)  # monkeypatches are undone between two tests
         self._log.emit("start", id=nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        """Record what was really raised next to the report."""
+        """Record the exception that was actually raised next to the report."""
         result = yield
         if result.excinfo is not None:
             return
@@ -311,7 +318,7 @@ class Probe:
     def pytest_assertrepr_compare(
         self, config: pytest.Config, left: object, right: object
     ) -> Generator[None, Any, None]:
-        """Values are shown in full, except large ones."""
+        """Show compared values in full unless they are large."""
         verbosity = config.option.verbose
         if max(len(whole_repr(value)) for value in (left, right)) > COMPARISON_LIMIT:
             config.option.verbose = 0
@@ -343,31 +350,31 @@ class Probe:
 
 
 def list_plugin_names(named: Iterable[str]) -> list[str]:
-    """Entry points of the distributions that the project names; all other plugins stay off."""
+    """Return the plugin entry points of the distributions that the project names. All other plugins stay disabled."""
     names = []
     for distribution in named:
         try:
             points = importlib.metadata.distribution(distribution).entry_points
         except importlib.metadata.PackageNotFoundError:
-            continue  # not installed: pytest reports it if it matters
+            continue  # not installed; pytest reports it if it matters
         names += [point.name for point in points if point.group == "pytest11"]
     return names
 
 
 def remove_editable_installs(checkout: str) -> None:
-    """Remove editable installs of this project from the path: a module missing here must not be found there."""
+    """Remove editable installs of this project from the path, so that a module missing here is not found there."""
     own = list_top_level_names(Path(checkout)) | list_top_level_names(Path(checkout, "src"))
     installed = {*site.getsitepackages(), *sysconfig.get_paths().values()}
     sys.path[:] = [entry for entry in sys.path if entry in installed or not own & list_top_level_names(Path(entry))]
     for finder in list(sys.meta_path):
         module = sys.modules.get(getattr(finder, "__module__", ""))
-        mapping = getattr(module, "MAPPING", None)  # the modules that setuptools' editable finders serve
+        mapping = getattr(module, "MAPPING", None)  # modules served by setuptools' editable finders
         if isinstance(mapping, dict) and own & {str(name).partition(".")[0] for name in mapping}:
             sys.meta_path.remove(finder)
 
 
 def list_top_level_names(directory: Path) -> set[str]:
-    """Names of the packages and modules that can be imported from a directory."""
+    """Return the names of the packages and modules that can be imported from a directory."""
     if not directory.is_dir():
         return set()
     return {
@@ -380,7 +387,7 @@ def contains_modules(directory: Path) -> bool:
 
 
 def load_sibling(name: str) -> Any:
-    """Load a module from a file next to this one, by path: no import name leads to it."""
+    """Load a module from a file next to this one by path, without giving it an import name."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     if spec is None or spec.loader is None:
         raise ImportError(f"{name}.py is missing next to the launcher")
@@ -396,7 +403,7 @@ def load_guard(parameters: dict[str, Any]) -> Any:
 def make_pytest_runner(
     parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]
 ) -> Callable[..., int]:
-    """Return a function that runs pytest on some files with further plugins; call it in a fork."""
+    """Return a function that runs pytest on some files with extra plugins. It must be called in a fork."""
 
     def run(more: list[Any], only: Any, guard: Any = None) -> int:
         probe = Probe(log, guard or load_guard(parameters), {**parameters, "only": only or []}, plugins)
@@ -406,7 +413,7 @@ def make_pytest_runner(
 
 
 def run_mutation_testing(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
-    """Run many times, in forks of this process: which deliberate faults do the tests detect?"""
+    """Run the tests in forks of this process to find out which deliberate faults they detect."""
 
     run = make_pytest_runner(parameters, log, plugins, options)
     placed = {"checkout": parameters["checkout"], "locked": parameters["locked"], "shut": [parameters["events"]]}
@@ -420,7 +427,7 @@ def run_mutation_testing(parameters: dict[str, Any], log: EventLog, plugins: lis
 
 
 def run_comparison(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
-    """Run old and new code in forks of this process: do the same calls have the same outcome?"""
+    """Run old and new code in forks of this process to find out whether the same calls have the same outcome."""
     run = make_pytest_runner(parameters, log, plugins, options)
     order = {**parameters["differential"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
     tools = types.SimpleNamespace(**{name: load_sibling(name) for name in DIFFERENTIAL_TOOLS})
@@ -433,7 +440,7 @@ def run_comparison(parameters: dict[str, Any], log: EventLog, plugins: list[str]
 
 
 def load_pytest() -> None:
-    """Import pytest's own plugins in advance, before the parameters of the run arrive."""
+    """Import pytest's own plugins before the parameters of the run arrive."""
     for name in getattr(_pytest.config, "default_plugins", ()):
         importlib.import_module(f"_pytest.{name}")
 
@@ -452,7 +459,7 @@ def main() -> int:
     log = EventLog(parameters["events"], parameters["nonce"])
     plugins = list_plugin_names(parameters["named"])
     options_of_plugins = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
-    if PYTEST_MAJOR >= 8:  # older versions reject the unknown setting under --strict-config
+    if PYTEST_MAJOR >= 8:  # older versions reject this setting under --strict-config
         options_of_plugins.append("--override-ini=verbosity_assertions=auto")
     options = [*options_of_plugins, *parameters["args"]]
     if parameters.get("mutation"):

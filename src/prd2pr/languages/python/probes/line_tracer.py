@@ -1,6 +1,6 @@
-"""Observes tests while faults are tried: pytest's reports, and the lines that tests execute.
+"""Records pytest's reports and the lines that tests execute while faults are tried.
 
-Executed by the project's own Python, like the launcher: standard library and pytest alone.
+Runs under the project's own Python, like the launcher, and uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-FUNCTION_CODE = 1  # co_flags of code that is not a module or class body
+FUNCTION_CODE = 1  # set in `co_flags` unless the code is a module or class body
 
 
 class ReportCollector:
@@ -71,7 +71,7 @@ class LineTracer:
 
 
 class TestSelector:
-    """A pytest plugin that keeps only the wanted tests of those collected. `None`: all."""
+    """A pytest plugin that deselects all tests but the wanted ones. `None` keeps all."""
 
     def __init__(self, wanted: set[str] | None) -> None:
         self._wanted = wanted
@@ -91,7 +91,7 @@ def strip_parameters(test: str) -> str:
 
 
 class StopAtFirstFailure(ReportCollector):
-    """Ends the run at the first failure of a test that passes without the fault."""
+    """Stops the run when a test fails that passes without the fault."""
 
     def __init__(self, watched: set[str] | None) -> None:
         super().__init__()
@@ -118,32 +118,35 @@ class StopAtFirstFailure(ReportCollector):
 
 
 def remove_reporters(plugins: Any) -> None:
-    """Unregister the plugins that write reports: they take longer than the tests."""
+    """Unregister the plugins that write reports, because they take longer than the tests."""
     for plugin in plugins.get_plugins():
         if plugin is not None and type(plugin).__name__ in ("TerminalReporter", "Probe"):
             plugins.unregister(plugin)
 
 
 def is_read_from_file(fault: dict[str, Any]) -> bool:
-    """Whether the fault is also written to its file: code under test may read there what a test expects."""
+    """Return whether the fault must also be written to its file, where the code under test may read expected values."""
     return bool(fault["kind"] == "perturbation")
 
 
 def pair_with_next(items: list[Any]) -> list[tuple[Any, Any]]:
-    """Each test with its successor, from which pytest knows which fixtures are still needed."""
-    return list(zip(items, [*items[1:], None]))  # noqa: B905 Python 3.9 knows no `strict`
+    """Pair each test with its successor, which pytest needs to decide which fixtures to keep."""
+    return list(zip(items, [*items[1:], None]))  # noqa: B905 `strict` requires Python 3.10
 
 
 def tear_down_session(item: Any) -> None:
-    """Tear down fixtures that later tests would have used, so that their resources are released."""
+    """Tear down the fixtures kept for later tests, so that their resources are released."""
     try:
         item.session._setupstate.teardown_exact(None)
-    except BaseException:  # noqa: BLE001 the test has failed already
+    except BaseException:  # noqa: BLE001 the test has already failed
         return
 
 
 class TemporaryContent:
-    """A file with temporary content. Its timestamp is unique each time, so that no compiled copy is used."""
+    """Temporarily replaces a file's content.
+
+    Each write gets a unique timestamp, so that no stale compiled copy is used.
+    """
 
     _timestamp = int(time.time()) - 500_000
 
@@ -160,7 +163,7 @@ class TemporaryContent:
             self._write(self._before)
 
     def restore(self, data: bytes) -> None:
-        """Write the original content where the process that should have done it may have died."""
+        """Restore the original content in case the process that replaced it died."""
         if self._path.read_bytes() != data:
             self._write(data)
 

@@ -1,12 +1,12 @@
-"""Tries deliberate faults on a story's tests inside the project's own Python: one process, a fork for each fault.
+"""Tries deliberate faults on a story's tests under the project's own Python, with one fork for each fault.
 
-There are three levels of processes. The launcher has loaded pytest and has seen nothing of the project. It forks the
-*collector*, in which pytest collects the story's tests once and each fault is tried in its own fork by replacing the
-code of functions. Code that runs on import, or only in another process, cannot be tried like that: then the fault is
-written into the file, and a fork of the launcher runs pytest from the beginning.
+There are three levels of processes. The launcher has loaded pytest but nothing from the project. It forks the
+*collector*, in which pytest collects the story's tests once. The collector tries each fault in its own fork by
+replacing the code of functions. This does not work for code that runs on import or only in another process; there the
+fault is written to the file, and a fork of the launcher runs pytest from the beginning.
 
-Baseline and faults take the same path. Twice, at the start and at the end, nothing is changed and every test must
-pass; once a hidden test is made wrong and must fail. Otherwise the result is rejected.
+The baseline and the faults take the same path. At the start and at the end, every test must pass with nothing changed,
+and once a hidden test is made wrong and must fail. Otherwise the result is rejected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class FreshMutationRun:
-    """Runs pytest from the beginning, in a fork of the launcher, on files with a fault in them."""
+    """Runs pytest from the beginning, in a fork of the launcher, on files that contain a fault."""
 
     def __init__(self, order: dict[str, Any], tools: Any, run: Callable[..., int]) -> None:
         self._order = order
@@ -34,7 +34,7 @@ class FreshMutationRun:
         self._checkout = self._patches.PatchedCheckout(order["checkout"], paths)
 
     def try_fault(self, fault: dict[str, Any], *, whole: bool) -> tuple[str, str, str]:
-        """Try a fault. `whole`: if the story's own tests detect nothing, run those of the whole project."""
+        """Try a fault. If `whole` is true and the story's own tests do not detect it, run the whole project's tests."""
         outcome, by, why = self._try_once(fault, whole=False)
         if outcome == "survived" and whole:
             return self._try_once(fault, whole=True)
@@ -43,7 +43,7 @@ class FreshMutationRun:
     def _try_once(self, fault: dict[str, Any], *, whole: bool) -> tuple[str, str, str]:
         passing_tests = self._passing_tests(whole=whole)
         if passing_tests is None:
-            return "not_judged", "", "the tests do not run from the beginning"
+            return "not_judged", "", "the tests could not be run in a new session"
         with self._tracing.TemporaryContent(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
             facts, ended = self._run_pytest_in_fork(
                 set(passing_tests), whole=whole, wall=WALL_FLOOR + WALL_FACTOR * self._seconds[whole]
@@ -57,7 +57,7 @@ class FreshMutationRun:
         return "survived", "", ""
 
     def _passing_tests(self, *, whole: bool) -> list[str] | None:
-        """The tests that pass without a fault; None if the hidden test that must fail does not."""
+        """Return the tests that pass without a fault, or None if the hidden failing test passes."""
         if whole not in self._passing:
             started = time.monotonic()
             facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=BASELINE_WALL)
@@ -88,7 +88,7 @@ class FreshMutationRun:
 
 
 def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], guard: Any, send: Send) -> None:
-    """Try all faults and report the outcomes. `run` runs pytest with further plugins on some files, in forks only."""
+    """Try all faults and report the outcomes. `run` runs pytest on some files with extra plugins, only in forks."""
     faults = {fault["id"]: fault for kind in ("knock_outs", "mutants") for fault in order[kind]}
     fresh_faults: list[str] = []
     fresh_variations: list[tuple[str, list[str]]] = []

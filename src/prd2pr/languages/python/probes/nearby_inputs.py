@@ -1,7 +1,7 @@
 """Calls the story's functions with inputs that their tests do not use: plain values of the same shape.
 
-Executed by the project's own Python, like the launcher: standard library alone. Only calls with plain values are
-varied. The same calls give the same inputs on any machine.
+Runs under the project's own Python, like the launcher, and uses only the standard library. Only calls with plain values
+are varied. The same calls give the same inputs on any machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Arguments = tuple[list[Any], dict[str, Any]]
 
 
 def generate_nearby_calls(calls: list[Call]) -> Iterator[tuple[list[Call], list[tuple[Call, Arguments]]]]:
-    """Yield the test's calls of each function, and calls near them."""
+    """For each function, yield the calls made by the tests and calls with nearby inputs."""
     groups: dict[tuple[str, str], dict[str, Call]] = {}
     for call in calls:
         groups.setdefault((call["module"], call["function"]), {}).setdefault(call["data"], call)
@@ -38,7 +38,7 @@ def _vary_recorded_calls(recorded: list[Call]) -> Iterator[tuple[Call, Arguments
     for call in recorded:
         variations: list[tuple[Call, Arguments]] = []
         given = load_arguments(call)
-        draw = random.Random(call["data"])  # noqa: S311 the same for the same call
+        draw = random.Random(call["data"])  # noqa: S311 seeded, so that the same call gives the same inputs
         for other in _vary_arguments(given, draw) if given is not None else ():
             data = _pickle_arguments(other)
             if data and data not in seen:
@@ -51,10 +51,10 @@ def _vary_recorded_calls(recorded: list[Call]) -> Iterator[tuple[Call, Arguments
 
 
 def load_arguments(call: Call) -> Arguments | None:
-    """The arguments, or None if they contain more than plain values and a stateless object to call a method of."""
+    """Return the arguments, or None if they are more than plain values and a stateless object to call a method on."""
     try:
         positional, named = pickle.loads(base64.b64decode(call["data"]))  # noqa: S301 made in the same sandbox
-    except Exception:  # noqa: BLE001 arguments that cannot be rebuilt here are skipped
+    except Exception:  # noqa: BLE001 skip arguments that cannot be rebuilt here
         return None
     own = [
         each for at, each in enumerate(positional) if not (at == 0 and "." in call["function"] and _is_stateless(each))
@@ -96,7 +96,7 @@ def _vary_arguments(given: Arguments, draw: random.Random) -> Iterator[Arguments
 
 
 def vary_value(value: Any, draw: random.Random) -> list[Any]:
-    """Values of the same shape: code that accepts the one accepts some of the others."""
+    """Return values of the same shape. Code that accepts the original value should accept some of these."""
     kind = type(value)
     if kind is int:
         steps = [value + step for step in (1, -1, 2, -2, 3, 4, -4, 7, 10, -10)] + [value * 2, value * 10, value // 2]
@@ -125,13 +125,16 @@ def _vary_text(text: str, draw: random.Random) -> list[str]:
 
 
 def _step_digit(text: str, at: int) -> str:
-    """One digit changed by one: a time or date mostly stays valid."""
+    """Change one digit by one, which usually keeps a time or date valid."""
     digit = int(text[at])
     return f"{text[:at]}{digit + 1 if digit < 9 else 8}{text[at + 1 :]}"
 
 
 def _replace_letter(letter: str, draw: random.Random, *, digits: bool) -> str:
-    """In a text with digits only the digits: the rest are units, signs and codes."""
+    """Return a replacement for a character.
+
+    If the string contains digits, its letters are kept as units, signs or codes.
+    """
     if letter.isdigit():
         return draw.choice("123456789")
     if digits or not letter.isalpha():
@@ -155,8 +158,9 @@ def _vary_list(items: list[Any], draw: random.Random) -> list[list[Any]]:
 
 
 def try_nearby_inputs(calls: list[Call], tools: Any, caller: Callable[..., Any], guard: Any) -> list[dict[str, Any]]:
-    """Call each function with nearby inputs. `tools` finds functions and records outcomes; `guard` blocks side
-    effects.
+    """Call each function with nearby inputs.
+
+    `tools` finds functions and records outcomes; `guard` blocks side effects.
     """
     found = []
     for recorded, near in generate_nearby_calls(calls):
@@ -175,14 +179,14 @@ def try_nearby_inputs(calls: list[Call], tools: Any, caller: Callable[..., Any],
 def _find_function(call: Call, tools: Any) -> Any:
     try:
         return tools.find_function(call["module"], call["function"])
-    except BaseException:  # noqa: BLE001 a module that will not be imported here
+    except BaseException:  # noqa: BLE001 the module may fail to import here
         return None
 
 
 def _replay_case(
     call: Call, function: Any, tools: Any, caller: Callable[..., Any], guard: Any
 ) -> dict[str, str] | None:
-    """What the test was answered, if the replay outside of the test gives the same."""
+    """Return the recorded outcome if the replay outside the test gives the same one."""
     given, again = load_arguments(call), load_arguments(call)
     if given is None or again is None:
         return None
@@ -199,7 +203,7 @@ def _describe_call(function: Any, arguments: Arguments, caller: Callable[..., An
     try:
         with _silence_output(guard):
             answer = caller(function, positional, named)
-    except BaseException as error:  # noqa: BLE001 whatever the project's own code does
+    except BaseException as error:  # noqa: BLE001 the project's code may raise anything
         return {"given": given[:MAX_LENGTH], "raised": type(error).__name__}
     text = repr(answer) if is_plain_value(answer) else ""
     return (

@@ -1,9 +1,9 @@
 """Compares the answers that the tests got with those that any other program gets.
 
-Executed by the project's own Python, like the launcher: standard library alone. The calls of the tests are replayed
-twice: in a fork of the test process, where everything but fixtures is as in a test, and by a separate program in a
-copy of the checkout without tests. Only an answer that is the same in the fork as in the test is independent of the
-test's set-up; if the program gets another answer, the same one twice, the code detects its caller.
+Runs under the project's own Python, like the launcher, and uses only the standard library. The tests' calls are
+replayed twice: in a fork of the test process, where everything except fixtures is as in a test, and by a separate
+program in a copy of the checkout without tests. An answer that is the same in the fork as in the test does not depend
+on the test's set-up. If the separate program then consistently gets a different answer, the code detects its caller.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Call = dict[str, Any]
 
 
 class OutsideReplay:
-    """Replays recorded calls inside and outside of the test process."""
+    """Replays recorded calls inside and outside the test process."""
 
     def __init__(self, checkout: str, tests: list[str], tools: Any) -> None:
-        """`tests`: test files, relative to the checkout."""
+        """Prepare a replay. `tests` lists the test files relative to the checkout."""
         self._checkout = checkout
         self._tests = tests
         self._forks, self._replay = tools.forks, tools.call_replay
         self._calls: list[Call] = []
         self._inside: list[Call] = []
-        self._nearby: list[dict[str, Any]] = []  # results of calls near those of the tests
+        self._nearby: list[dict[str, Any]] = []  # results of calls with nearby inputs
         self._process: subprocess.Popen[bytes] | None = None
         self._copy = ""
         self._name = f"run{secrets.token_hex(4)}"
@@ -72,7 +72,7 @@ class OutsideReplay:
     # --- outside ------------------------------------------------------------------------------------------------------
 
     def _copy_checkout(self) -> str:
-        """Copy the checkout without tests under a neutral name. Empty if it would be too large."""
+        """Copy the checkout without tests under a neutral name. Return an empty string if it would be too large."""
         tests = {str(Path(self._checkout, path)) for path in self._tests}
         found = list(_walk_files(self._checkout))
         if len(found) > MAX_FILES or sum(size for _, size in found) > MAX_BYTES:
@@ -102,7 +102,7 @@ class OutsideReplay:
             self._process.stdin = None
 
     def _search_path(self) -> list[str]:
-        """The path as in the tests, without directories that only tests are imported from."""
+        """Return the tests' import path without the directories from which only tests are imported."""
         kept = {self._checkout, str(Path(self._checkout, "src"))}
         only = {str(Path(self._checkout, path).parent) for path in self._tests} - kept
         return [self._to_copy(entry) for entry in sys.path if entry not in only]
@@ -114,7 +114,7 @@ class OutsideReplay:
     # --- compared -----------------------------------------------------------------------------------------------------
 
     def report(self, unrecorded: int, send: Send) -> None:
-        """Send the differences and counts. `unrecorded`: calls that could not be recorded."""
+        """Send the differences and the counts. `unrecorded` is the number of calls that could not be recorded."""
         replays = self._read_answers()
         same, unjudged = 0, unrecorded
         for number, call in enumerate(self._calls):
@@ -137,14 +137,14 @@ class OutsideReplay:
             return "not_judged"
         if inside["text"] in texts:
             return "same"
-        # A file written by a test is missing there; but code has no reason to read test files.
+        # A file written by a test is missing in the copy, but code has no reason to read test files.
         missing = outside[0].get("file", "")
         if "file" in outside[0] and not any(missing.endswith(path) for path in self._tests):
             return "not_judged"
         return "differs"
 
     def _from_copy(self, outcome: Call) -> Call:
-        """The outcome with names of the copy replaced by those of the checkout."""
+        """Return the outcome with the copy's paths replaced by those of the checkout."""
         text = outcome["text"].replace(self._copy, self._checkout).replace(self._name, "pytest")
         return {**outcome, "text": text}
 

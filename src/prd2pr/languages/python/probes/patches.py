@@ -1,6 +1,6 @@
-"""Replaces the code of existing functions, for one fault at a time.
+"""Replaces the code of existing functions to apply one fault at a time.
 
-Executed by the project's own Python: standard library alone. Always inside a fork that ends with the fault.
+Runs under the project's own Python and uses only the standard library. Always runs in a fork that exits afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Key = tuple[str, int]
 
 
 class PatchedCheckout:
-    """Files of the project, and the live functions that were defined in them."""
+    """The project's files and the live functions defined in them."""
 
     def __init__(self, root: str, paths: list[str]) -> None:
         self._root = root + os.sep
@@ -43,8 +43,9 @@ class PatchedCheckout:
         return self._data[path]
 
     def find_functions(self) -> None:
-        """Find all functions once, when everything is imported: a search for each fault would take longer than the
-        tests.
+        """Find all functions once, after everything is imported.
+
+        Searching again for each fault would be slower than the tests.
         """
         by_file = {self.place(path): found for path, found in self._live.items()}
         for candidate in gc.get_objects():
@@ -57,7 +58,7 @@ class PatchedCheckout:
         return bool(self._live.get(path))
 
     def functions(self, faults: list[dict[str, Any]]) -> list[types.FunctionType]:
-        """The live functions that the faults are about."""
+        """Return the live functions that the faults affect."""
         wanted = {(fault["path"], fault["function"]) for fault in faults}
         return [
             function
@@ -72,7 +73,9 @@ class PatchedCheckout:
         return data[:start] + str(text).encode() + data[end:]
 
     def patch(self, fault: dict[str, Any]) -> str:
-        """Apply a fault: `patched`; `same` if the compiled program is unchanged; `unpatched` if no function could be
+        """Apply a fault and return the outcome.
+
+        The outcome is `patched`, `same` if the compiled code is unchanged, or `unpatched` if no function could be
         changed.
         """
         path = fault["path"]
@@ -91,13 +94,14 @@ class PatchedCheckout:
             function.__code__ = was
 
     def recompile(self, path: str) -> None:
-        """Replace every function by an equivalent one, compiled as faults are: reveals code that depends on its own
-        code object.
+        """Replace every function with an equivalent one that is compiled like a fault.
+
+        This reveals code that depends on its own code object.
         """
         tree = ast.parse(self.data(path))
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                line = max(1, node.lineno - 1)  # on its own line, or the compiler drops it
+                line = max(1, node.lineno - 1)  # on a line of its own, otherwise the compiler drops it
                 no_op = ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=1)
                 node.body.insert(1 if ast.get_docstring(node, clean=False) is not None else 0, no_op)
         self._replace_code(
@@ -149,7 +153,7 @@ def _group_codes(code: types.CodeType) -> dict[Key, list[types.CodeType]]:
 
 
 def is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two code objects do the same, independent of their position in the file."""
+    """Return whether two code objects are equivalent, regardless of their position in the file."""
     if one.co_code != other.co_code or len(one.co_consts) != len(other.co_consts):
         return False
     if (one.co_names, one.co_varnames, one.co_freevars) != (other.co_names, other.co_varnames, other.co_freevars):
@@ -169,7 +173,7 @@ def _is_same_constant(one: object, other: object) -> bool:
 
 
 class NeverEqual:
-    """Equals only itself."""
+    """An object that equals only itself."""
 
     def __repr__(self) -> str:
         return "<another value>"
@@ -179,7 +183,7 @@ UNEQUAL_TEXT = "\u2400 another value \u2400"
 
 
 def perturb_value(value: Any, role: str = "") -> Any:
-    """A value that differs from this one, of the same type where that is simple."""
+    """Return a different value, of the same type where that is simple."""
     if role == "pattern":
         return UNEQUAL_TEXT if isinstance(value, str) else re.compile(re.escape(UNEQUAL_TEXT))
     if role == "member":
@@ -217,7 +221,7 @@ _DIFFERENT_VALUES: dict[type, Callable[[Any], Any]] = {
 
 
 def _perturb_part(value: Any) -> Any:
-    """Replace one part of a value; the rest and the length stay the same."""
+    """Replace one part of a value, keeping the other parts and the length."""
     return NeverEqual() if type(value) in (set, frozenset) else perturb_value(value)
 
 

@@ -1,6 +1,6 @@
-"""Records the calls that tests make into the project's functions as recipes.
+"""Records the calls that tests make to the project's functions as recipes.
 
-Executed by the project's own Python: standard library alone.
+Runs under the project's own Python and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-MAX_CALLS = 25  # distinct calls of one function
+MAX_CALLS = 25  # distinct calls per function
 MAX_OBJECTS = 400
-MAX_OBJECT_CALLS = 40  # calls by which an object reached its state
+MAX_OBJECT_CALLS = 40  # recorded calls that brought an object into its state
 RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class RecipeRecorder:
-    """`targets`: functions by file and first line; `init` and not `judged` ones record how objects are created."""
+    """Records calls to `targets`, which are identified by file and first line.
+
+    Targets that are `init` or not `judged` are recorded only to learn how objects reach their state.
+    """
 
     def __init__(self, targets: list[dict[str, Any]], recipes: Any, is_known: Callable[[str], bool]) -> None:
         self._targets = {(each["file"], each["line"], each["name"].rpartition(".")[2]): each for each in targets}
         self._recipes, self._is_known = recipes, is_known
         self._writer = recipes.RecipeWriter(self._creation_recipe, is_known)
-        self._active: list[Any] = []  # frames of targets, the outermost first
-        self._owners: list[int] = []  # the object that each of them belongs to
-        self._objects: dict[int, Any] = {}  # references, so that no other object gets the same id
+        self._active: list[Any] = []  # frames of running targets, outermost first
+        self._owners: list[int] = []  # id of the object that each active frame belongs to
+        self._objects: dict[int, Any] = {}  # keeps references, so that no other object gets the same id
         self._traces: dict[int, dict[str, Any]] = {}
         self._incomplete: set[int] = set()  # objects changed in a way that could not be recorded
         self._resumed: dict[int, Any] = {}
@@ -76,7 +79,7 @@ class RecipeRecorder:
         inside: bool,
     ) -> None:  # fmt: skip
         if inside and owner is not None and self._owners[0] == id(owner):
-            return  # part of a call that is already recorded
+            return  # part of a call that is recorded already
         try:
             call: dict[str, Any] = {
                 "args": [self._writer.write(value) for value in positional],

@@ -1,10 +1,10 @@
-"""Changes the return values of a story's functions, to see which tests check them.
+"""Changes the return values of a story's functions to see which tests check them.
 
-Executed by the project's own Python, like the launcher: standard library alone. Always inside a fork.
+Runs under the project's own Python, like the launcher, and uses only the standard library. Always runs in a fork.
 
-Functions keep their identity; their code is replaced by one that calls the old code and changes the result, if the
-caller is outside of the files that the story changed. So the story's own code works with correct values, and its
-users get changed ones.
+Functions keep their identity, but their code is replaced by a wrapper that calls the original and changes the result if
+the caller is outside the files that the story changed. The story's own code thus works with correct values, while its
+callers get changed ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-MORE, LESS, NOTHING = "more", "less", "nothing"  # how values are changed; nothing: the body is not executed
+MORE, LESS, NOTHING = "more", "less", "nothing"  # how values are changed; NOTHING skips the body
 MAX_DEPTH = 3
 _WRAPPER = """
 def exchanged():
@@ -40,11 +40,11 @@ _ASYNC_WRAPPER = _WRAPPER.replace("    def wrapped", "    async def wrapped").re
 
 
 class OtherError(Exception):
-    """Replaces the error that a function raises."""
+    """The exception raised in place of the one that a function raises."""
 
 
 class ReturnValueChanger:
-    """Replaces functions by wrappers that change their return values."""
+    """Replaces functions with wrappers that change their return values."""
 
     def __init__(self, functions: Iterable[types.FunctionType], files: set[str]) -> None:
         self._functions = [each for each in functions if _is_simple(each)]
@@ -71,12 +71,12 @@ class ReturnValueChanger:
             name=name,
         )
         made: dict[str, Any] = {}
-        exec(text, made)  # noqa: S102 - only variable names and a random name
+        exec(text, made)  # noqa: S102 contains only variable names and a random name
         try:
             function.__code__ = made["exchanged"]().__code__.replace(co_name=function.__code__.co_name)
         except ValueError:
             return  # different number of free variables
-        function.__defaults__ = function.__kwdefaults__ = None  # the original function has them
+        function.__defaults__ = function.__kwdefaults__ = None  # the original function applies the defaults
 
     def _make_wrapper(self, original: types.FunctionType) -> Callable[..., Any]:
         def answer(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -87,7 +87,7 @@ class ReturnValueChanger:
                 return None
             try:
                 value = original(*args, **named)
-            except Exception as error:  # noqa: BLE001 - whatever the story's code raises
+            except Exception as error:  # noqa: BLE001 the story's code may raise anything
                 return self._replace_error(error)
             return self._change_result(original, value, args)
 
@@ -100,7 +100,7 @@ class ReturnValueChanger:
                 return None
             try:
                 value = await original(*args, **named)
-            except Exception as error:  # noqa: BLE001 - whatever the story's code raises
+            except Exception as error:  # noqa: BLE001 the story's code may raise anything
                 return self._replace_error(error)
             return self._change_result(original, value, args)
 
@@ -131,7 +131,7 @@ class ReturnValueChanger:
 
 
 def _is_simple(function: types.FunctionType) -> bool:
-    """False for generators, and for functions that pytest recognises by their parameters."""
+    """Return whether a function can be wrapped. Generators and functions that pytest inspects for parameters cannot."""
     generator_flags = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
     return not function.__code__.co_flags & generator_flags and not hasattr(function, "pytestmark")
 
@@ -168,7 +168,7 @@ def _change_named_tuple(value: Any, change: str, depth: int) -> tuple[bool, Any]
 def _change_object(value: Any, change: str, depth: int) -> tuple[bool, Any]:
     try:
         other = copy.copy(value)
-    except Exception:  # noqa: BLE001 - whatever a class has to say about it
+    except Exception:  # noqa: BLE001 the class may raise anything
         return False, value
     if other is value or not _change_attributes(other, change, depth):
         return False, value
@@ -176,7 +176,7 @@ def _change_object(value: Any, change: str, depth: int) -> tuple[bool, Any]:
 
 
 def _change_attributes(target: Any, change: str, depth: int) -> bool:
-    """Change, in place, all attributes for which a different value can be made."""
+    """Change in place every attribute for which a different value can be made."""
     names = list(vars(target)) if hasattr(target, "__dict__") else []
     names += [name for kind in type(target).__mro__ for name in _list_slots(kind) if hasattr(target, name)]
     changed = False
@@ -211,7 +211,7 @@ def _change_sequence(value: Any, change: str) -> Any:
     kind = type(value)
     if change is LESS and value:
         return kind()
-    return kind([*reversed(value), value[0] if value else 0])  # another length and another order
+    return kind([*reversed(value), value[0] if value else 0])  # different length and order
 
 
 def _change_set(value: Any, change: str) -> Any:

@@ -1,6 +1,6 @@
-"""Blocks side effects outside of the process while a generated call is made.
+"""Blocks side effects outside the process while a generated call is made.
 
-Executed by the project's own Python: standard library alone.
+Runs under the project's own Python and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class SideEffectBlocked(BaseException):
-    """The call would have written a file, started a process or used the network."""
+    """Raised when a call would have written a file, started a process or used the network."""
 
 
 # Audit events that a pure function does not cause.
@@ -25,7 +25,7 @@ WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class SideEffectGuard:
-    """Blocks side effects while it is active. An audit hook cannot be removed again."""
+    """Blocks side effects while it is active. The audit hook stays installed because Python cannot remove one."""
 
     def __init__(self) -> None:
         self.active = False
@@ -43,5 +43,5 @@ class SideEffectGuard:
 def _writes(arguments: tuple[Any, ...]) -> bool:
     path, mode, flags = arguments
     if isinstance(path, int):
-        return True  # a descriptor, possibly one of the launcher's
+        return True  # a file descriptor, possibly the launcher's
     return bool(mode and set(mode) & set("wax+")) or bool(isinstance(flags, int) and flags & WRITE_FLAGS)

@@ -1,7 +1,8 @@
-"""Stubs for names that new tests import and that do not exist yet: they return a value for every use.
+"""Stubs for names that new tests import and that do not exist yet. They return a value for every use.
 
-Written into a checkout with copies of the test files, one copy for each variant, and executed by the project's own
-Python: standard library alone. The name of a copy selects the variant, so one pytest run tries all of them.
+This file is written into a checkout with copies of the test files, one copy for each variant. The name of a copy
+selects the variant, so one pytest run tries all of them. Runs under the project's own Python and uses only the standard
+library.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import zlib
 from collections.abc import Callable, Generator
 from typing import Any
 
-RAISED: frozenset[str] = frozenset()  # names that the tests use as exceptions; replaced in the copy of this file
+RAISED: frozenset[str] = frozenset()  # names that the tests use as exceptions; overridden in the copy
 _COPY = re.compile(r"__stub_(\d+)")
 
 
 class Stub:
-    """Can be called, awaited and entered, and has every attribute: each gives a value of the same kind."""
+    """A value that can be called, awaited and entered and has every attribute.
+
+    Each use returns a stub of the same variant.
+    """
 
     def other(self, _: int) -> Any:
         return self
@@ -50,10 +54,10 @@ class Stub:
 
 
 def _hash_number(args: object, named: object) -> int:
-    """A number that differs for other arguments and names: what holds for two of them is worth a test."""
+    """Return a number that depends on the arguments and names, so that different calls get different results."""
     try:
         text = repr((args, named))
-    except Exception:  # noqa: BLE001 - whatever a test hands over
+    except Exception:  # noqa: BLE001 tests may pass any object
         text = ""
     return zlib.crc32(text.encode("utf-8", "replace")) % 89 + 1
 
@@ -89,7 +93,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def _make_stub_class(name: str, value: Any) -> type:
-    """A class whose objects equal only themselves; their attributes and operations give the value."""
+    """Make a class whose instances equal only themselves. Their attributes and operations return `value`."""
 
     class Kind(type):
         def __getattr__(cls, attribute: str) -> Any:
@@ -106,7 +110,7 @@ def _make_stub_class(name: str, value: Any) -> type:
         return lambda _, *args: getattr(value, operation)(*args)
 
     def initialise(self: object, *_: object, **__: object) -> None:
-        """Accept any arguments."""
+        pass
 
     own = {"__init__": initialise, "__getattr__": attribute_of}
     for operation in ("__len__", "__iter__", "__contains__", "__getitem__", "__str__", "__add__", "__sub__", "__mul__"):
@@ -119,12 +123,12 @@ _classes: dict[tuple[str, int], type] = {}
 _errors: dict[str, type] = {}
 
 
-# Looked up by pytest itself in every package that contains tests.
+# pytest itself looks these up in every package that contains tests.
 _PYTEST_NAMES = ("__", "pytest", "setup", "teardown", "setUpModule", "tearDownModule", "collect_ignore", "load_tests")
 
 
 def get_stub_value(name: str, module: str = "") -> Any:
-    """The stub for a name that a module lacks. A name in a package may be a submodule."""
+    """Return the stub for a name that a module lacks. A name in a package may be a submodule."""
     if name.startswith(_PYTEST_NAMES):
         raise AttributeError(name)
     if hasattr(sys.modules.get(module), "__path__") and importlib.util.find_spec(f"{module}.{name}"):

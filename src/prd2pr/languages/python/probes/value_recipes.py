@@ -1,7 +1,7 @@
-"""Values as recipes: plain data from which older and newer code can build an equal value again.
+"""Describes values as recipes: plain data from which both old and new code can build an equal value.
 
-Executed by the project's own Python: standard library alone. A recipe does not contain an object's internal state:
-objects of the project's classes are described by their creation and the calls made on them since.
+Runs under the project's own Python and uses only the standard library. A recipe does not contain an object's internal
+state. Instances of the project's classes are described by how they were created and the calls made on them since.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from typing import Any
 
 MAX_DEPTH, MAX_ITEMS, MAX_LENGTH, MAX_BITS = 8, 400, 2000, 512
 
-Recipe = Any  # a list: the kind, and its content
+Recipe = Any  # a list of the type and its content
 
 
 class Unrecordable(Exception):
-    """A value without a recipe: an open file, a lambda, an object whose creation was not observed."""
+    """Raised for a value without a recipe: an open file, a lambda, or an object whose creation was not observed."""
 
 
 class RecipeWriter:
-    """`made`: the creation recipe of an object; `is_known`: whether a module can be imported by name."""
+    """Writes recipes for values.
+
+    `made` returns the creation recipe of an object; `is_known` tells whether a module can be imported by name.
+    """
 
     def __init__(self, made: Callable[[Any], Any], is_known: Callable[[str], bool]) -> None:
         self._creation_recipe, self._is_known = made, is_known
@@ -160,7 +163,7 @@ def _build_pairs(pairs: list[list[Recipe]]) -> dict[Any, Any]:
 
 
 def _build_object(module: str, name: str, creation: dict[str, Any], calls: list[dict[str, Any]]) -> Any:
-    """Call the class, then repeat the calls made on the object. Calls that failed then may fail now."""
+    """Create the object, then repeat the calls made on it. Calls that failed originally may fail again."""
     instance = look_up_name(module, name)(
         *_build_all(creation["args"]), **{k: build_value(v) for k, v in creation["kwargs"].items()}
     )
@@ -202,11 +205,11 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
 
 # --- observing results -----------------------------------------------------------------------------------------------
 
-MAX_ITERATED = 200  # items of an iterator
+MAX_ITERATED = 200  # items taken from an iterator
 
 
 def observe_value(value: Any, depth: int = 0) -> Any:
-    """What is visible of a value from outside: plain data, comparable between two versions of the code."""
+    """Convert a value to plain data that can be compared between two versions of the code."""
     kind = type(value)
     if depth > MAX_DEPTH:
         return ["deep"]
@@ -241,7 +244,7 @@ def _observe_collection(value: Any, depth: int) -> Any:
 
 
 def _take_first_items(items: Any) -> list[Any]:
-    return [item for item, _ in zip(items, range(MAX_ITERATED))]  # noqa: B905 Python 3.9 knows no `strict`
+    return [item for item, _ in zip(items, range(MAX_ITERATED))]  # noqa: B905 `strict` requires Python 3.10
 
 
 def _observe_attributes(value: Any, depth: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Canaries: test modules added to the project's own, with a test that must fail and one that must pass.
+"""Canaries: test modules added to the project's own, with one test that must fail and one that must pass.
 
-A run that reports them differently was tampered with. Nothing in the checkout may distinguish canaries from real tests:
-names are composed of ordinary words and words of the neighbouring tests and follow the project's patterns; number,
-imports and style of the tests vary; and neighbouring files are rewritten together with them, so that neither
-timestamps nor inode numbers show which came last.
+A run that reports them differently was tampered with. Nothing in the checkout may distinguish canaries from real tests.
+Their names combine ordinary words with words from neighbouring tests and follow the project's patterns, and the number,
+imports and style of their tests vary. Neighbouring files are rewritten together with them, so that neither timestamps
+nor inode numbers reveal which file came last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prd2pr.languages.python.runner.canary_text import ASPECTS, SUBJECTS, write_
 from prd2pr.languages.python.runner.project import PytestProject
 
 MAX_DIRECTORIES = 3
-MAX_MODULES_READ = 5  # neighbouring modules whose words are used
+MAX_MODULES_READ = 5  # neighbouring modules to take words from
 MAX_FILES_REWRITTEN = 30
 
 _TEST_NAME = re.compile(r"def test_(\w+)")
@@ -37,8 +37,8 @@ class Canary:
     directory: str
     passing: str  # node ids
     failing: str
-    requested: bool  # requested by the caller; the others are where most tests are
-    others: tuple[str, ...] = ()  # further passing tests, so that the number of tests reveals nothing
+    requested: bool  # requested by the caller; otherwise chosen because most tests are there
+    others: tuple[str, ...] = ()  # more passing tests, so that the number of tests reveals nothing
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Canary:
 def choose_directories(
     project: PytestProject, files: Iterable[str], requested: Iterable[str]
 ) -> list[tuple[str, bool]]:
-    """The requested directories, then those with most test modules. `.` is the root."""
+    """Return the requested directories, then those with the most test modules. `.` is the root."""
     wanted = list(dict.fromkeys(directory.rstrip("/") or "." for directory in requested))
     counts = Counter(_get_directory(path) for path in files if _is_collected(project, path))
     busiest = sorted(counts, key=lambda directory: (-counts[directory], directory))
@@ -103,13 +103,13 @@ def _place_canary(
 
 
 def _collect_words(modules: Iterable[Path]) -> list[str]:
-    """Words from the names of real tests."""
+    """Return words from the names of real tests."""
     found = [_TEST_NAME.findall(module.read_text(encoding="utf-8", errors="replace")) for module in modules]
     return sorted({word for names in found for name in names for word in name.split("_") if len(word) > 2})
 
 
 def _write_among(draw: secrets.SystemRandom, target: Path, text: str, neighbours: list[Path]) -> None:
-    """Write the canary and rewrite its neighbours in random order: all get new inodes and timestamps."""
+    """Write the canary and rewrite its neighbours in random order, so that all get new inodes and timestamps."""
     files = [*neighbours, target]
     draw.shuffle(files)
     for file in files:
@@ -123,7 +123,7 @@ def _write_among(draw: secrets.SystemRandom, target: Path, text: str, neighbours
 
 
 def _draw_file_name(draw: secrets.SystemRandom, project: PytestProject, taken: set[str], subjects: list[str]) -> str:
-    """A module name that is unique in the checkout: without packages, pytest imports by base name."""
+    """Return a module name that is unique in the checkout. Outside packages, pytest imports modules by base name."""
     pattern = next((pattern for pattern in project.naming.files if "*" in pattern), "test_*.py").rpartition("/")[2]
     while True:
         aspect = draw.choice([[], [draw.choice(_ASPECTS)]])

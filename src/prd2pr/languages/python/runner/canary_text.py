@@ -1,4 +1,4 @@
-"""The text of a canary: small sums, written like ordinary tests, in many variations."""
+"""The source of a canary: small sums, written like ordinary tests, in many variations."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ rules selection sequence simple single sorted splits steps sums totals trims upd
 
 @dataclass(frozen=True)
 class CanaryText:
-    """The text of a canary module and the names of its tests."""
+    """The source of a canary module and the names of its tests."""
 
     text: str
-    functions: tuple[str, ...]  # one that passes, the one that fails, others that pass
+    functions: tuple[str, ...]  # a passing test, the failing test, more passing tests
 
 
 def write_canary(draw: secrets.SystemRandom, names: Sequence[str], markers: Sequence[str]) -> CanaryText:
-    """Write a canary module with these test names: the first passes, the second fails."""
+    """Write a canary module with tests of the given names. The first one passes and the second one fails."""
     passing, failing, *others = names
     head = _draw_imports(draw, markers)
     functions = [_draw_function(draw, name, head, off=draw.randint(1, 9) if name == failing else 0) for name in names]
@@ -65,7 +65,7 @@ def _draw_imports(draw: secrets.SystemRandom, markers: Sequence[str]) -> str:
 
 
 def _draw_function(draw: secrets.SystemRandom, name: str, head: str, *, off: int) -> str:
-    """`off`: the error of the expected value."""
+    """Write a test function. `off` is the error in its expected value; 0 makes the test pass."""
     expression, correct = draw.choice(_draw_expressions(draw, head))
     expected, local = correct + off, draw.choice(LOCALS)
     lines = [f'    """{draw.choice(DOCSTRINGS)}"""'] if draw.random() < 0.2 else []

@@ -1,4 +1,4 @@
-"""What the launcher is sent for a differential run, and how its events are read."""
+"""Builds the launcher's parameters for a differential run and reads its events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS = SUBJECTS.split()
 
 @dataclass(frozen=True)
 class ControlModule:
-    """A control: a module whose function returns another value after the step. The comparison must detect it."""
+    """A control module whose function returns another value after the step, which the comparison must detect."""
 
     module: str
     name: str
@@ -47,7 +47,7 @@ class ControlModule:
 
 
 def make_control() -> ControlModule:
-    """Draw a control module with random names."""
+    """Make a control module with random names."""
     word = secrets.choice(_WORDS)
     return ControlModule(
         f"{word}_{secrets.token_hex(3)}", f"{secrets.choice(_WORDS)}_{word}", secrets.randbelow(90) + 3
@@ -57,7 +57,6 @@ def make_control() -> ControlModule:
 def build_differential_parameters(
     request: DifferentialRequest, canaries: list[Canary], planted: ControlModule
 ) -> dict[str, Any]:
-    """The launcher's parameters for a differential run."""
     plan = request.plan
     targets = [
         {**asdict(each), "hints": dict(each.hints), "needed": list(each.needed)}
@@ -92,7 +91,7 @@ def build_differential_parameters(
 def read_differential_result(
     watched: ProcessRecord, nonce: str, request: DifferentialRequest, canary: Canary, private_paths: Iterable[str]
 ) -> DifferentialResult:
-    """Read the events of a differential run. Without its end, or if a control fails, the result is a problem."""
+    """Read the events of a differential run. The result is a problem if the run did not finish or a control failed."""
     facts, ended = read_facts(watched.events, nonce, END_EVENT)
     problems = [_read_problem(fact, private_paths) for fact in facts if "problem" in fact]
     if watched.killed:
@@ -121,7 +120,7 @@ def _read_problem(fact: Mapping[str, Any], private_paths: Iterable[str]) -> str:
 
 
 class _DifferentialFacts:
-    """The facts of both sides of a differential run."""
+    """The facts reported by both sides of a differential run."""
 
     def __init__(self, facts: Iterable[Mapping[str, Any]]) -> None:
         self._facts = list(facts)
@@ -143,11 +142,11 @@ class _DifferentialFacts:
         return {path: frozenset(lines) for path, lines in found.items()}
 
     def find_problems(self, canary: Canary) -> list[str]:
-        """A comparison that misses a deliberate change proves nothing."""
+        """Return the reasons not to trust the comparison: a missed deliberate change, or an unexpected test outcome."""
         for side, when in (("before", ""), ("after", AFTER_STEP_PREFIX)):
             failed, passed = self.get(side, "failed") or [], self.get(side, "passed") or []
             if canary.failing not in failed or canary.passing not in passed:
-                return [f"{when}a test that must fail, or one that must pass, did not do so"]
+                return [f"{when}a test that must fail, or one that must pass, had another outcome"]
         planted = [case for case in self.cases if case["target"] == CONTROL_TARGET and case["origin"] == "recorded"]
         before, after = self.outcomes("before"), self.outcomes("after")
         for case in planted:
@@ -157,7 +156,7 @@ class _DifferentialFacts:
         return [_CONTROL_MISSED]
 
 
-_CONTROL_MISSED = "a function that was changed on purpose was not found to differ"
+_CONTROL_MISSED = "a function that was changed deliberately was not reported as different"
 
 
 def _find_uncovered(plan: DifferentialPlan, facts: _DifferentialFacts) -> Any:

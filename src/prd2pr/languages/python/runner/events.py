@@ -13,22 +13,22 @@ TestStage = Literal["setup", "call", "teardown"]
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage of one test as pytest reported it, with the exception that was really raised."""
+    """One stage of a test as pytest reported it, with the exception that was actually raised."""
 
     id: str
     when: TestStage
     outcome: str  # passed, failed, skipped
-    made: str  # the outcome when the report was made; a later change means that a hook changed it
+    made: str  # the original outcome; if it differs from `outcome`, a hook changed the report
     raised: RaisedException | None
     xfail: bool
-    sub: bool  # of a subtest
+    sub: bool  # belongs to a subtest
     text: str
     seconds: float
 
 
 @dataclass(frozen=True)
 class CollectionFailure:
-    """A module, class or directory that could not be collected, or was skipped as a whole."""
+    """A module, class or directory that could not be collected or was skipped as a whole."""
 
     id: str
     outcome: str  # failed, skipped
@@ -38,10 +38,10 @@ class CollectionFailure:
 
 @dataclass
 class ObservedRun:
-    """What the events report about a run."""
+    """The state of a run according to its events."""
 
     tools: dict[str, str] = field(default_factory=dict)
-    collected: list[str] | None = None  # None: collection did not finish
+    collected: list[str] | None = None  # None if collection did not finish
     started: list[str] = field(default_factory=list)
     reports: list[StageReport] = field(default_factory=list)
     uncollected: list[CollectionFailure] = field(default_factory=list)
@@ -51,11 +51,11 @@ class ObservedRun:
     end: int | None = None  # exit status that pytest's main returned
     aborted: RaisedException | None = None
     problems: list[str] = field(default_factory=list)
-    reached: dict[str, frozenset[str]] | None = None  # of a survey: test file -> files that it executes
+    reached: dict[str, frozenset[str]] | None = None  # for surveys: test file -> files that it executes
 
 
 def read_events(data: bytes, nonce: str) -> ObservedRun:
-    """Read the events. A foreign line or a gap in the numbers means that something else wrote to the pipe."""
+    """Read the events. An unexpected line or a gap in the numbering means that something else wrote to the pipe."""
     run = ObservedRun()
     *lines, rest = data.split(b"\n")
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""Classifies why a test failed, from the exception and the stage in which it was raised."""
+"""Classifies why a test failed by the exception and the stage in which it was raised."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from prd2pr.domain.evidence import Failure, FailureKind
 Stage = Literal["collect", "setup", "call", "teardown"]
 
 MESSAGE_LENGTH = 900
-LINE_LENGTH = 400  # of a longer line only head and tail: one huge value must not push out the rest
+LINE_LENGTH = 400  # longer lines keep their head and tail, so that one huge value does not push out the rest
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
-# Lines in which pytest comments on its own output.
+# Lines that pytest adds to explain its own output.
 _PYTEST_NOTES = re.compile(
     r"\s*(?:\.\.\.(?:Full output truncated .*)?|Use -v to get more diff|Drill down into differing .*)?\s*"
 )
@@ -32,17 +32,17 @@ class RaisedException:
     type: str
     mro: tuple[str, ...] = ()
     message: str = ""
-    module: str = ""  # name of the module whose frame raised it, if it is in the checkout
-    path: str = ""  # path of that frame, relative to the checkout
+    module: str = ""  # name of the module that raised it, if it is in the checkout
+    path: str = ""  # path of that module, relative to the checkout
     line: int = 0
-    span: tuple[int, ...] = ()  # of the expression: line, column, last line, last column
-    name: str = ""  # of ImportError, NameError, AttributeError
-    name_from: str = ""  # of ImportError, Python 3.12 and later
-    owner: str = ""  # of AttributeError: dotted name of the module or class that lacks the attribute
-    owner_inside: bool = False  # that owner belongs to the checkout
-    via_raises: bool = False  # raised by `pytest.raises`, because nothing was raised
-    text_of: str = ""  # of SyntaxError: the file or `<string>` with the invalid code; empty if code raised it
-    refused_by: str = ""  # of SystemExit: the library that rejected the options
+    span: tuple[int, ...] = ()  # position of the expression: line, column, last line, last column
+    name: str = ""  # missing name (ImportError, NameError, AttributeError)
+    name_from: str = ""  # module imported from (ImportError, Python 3.12 and later)
+    owner: str = ""  # dotted name of the module or class that lacks the attribute (AttributeError)
+    owner_inside: bool = False  # whether that module or class belongs to the checkout
+    via_raises: bool = False  # raised by `pytest.raises` because nothing was raised
+    text_of: str = ""  # file or `<string>` with the invalid code (SyntaxError); empty if raised by code
+    refused_by: str = ""  # library that rejected the options (SystemExit)
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> RaisedException:
@@ -51,7 +51,10 @@ class RaisedException:
 
 
 def classify(raised: RaisedException, stage: Stage, *, test_path: str = "", places: tuple[str, ...] = ()) -> Failure:
-    """Classify a failure. `test_path`: the test's own file; `places`: local directories that no message may name."""
+    """Classify a failure.
+
+    `test_path` is the test's own file; `places` lists local directories that messages must not name.
+    """
     kind, missing = _find_failure_kind(raised, stage, test_path)
     message = _ASYNC_HINT if _is_unrun_async(raised) else raised.message
     return Failure(
@@ -72,7 +75,7 @@ _ASYNC_HINT = (
 
 
 def clean_message(message: str, places: tuple[str, ...] = ()) -> str:
-    """Remove paths and addresses of this machine, and shorten the message."""
+    """Remove local paths and memory addresses from a message and shorten it."""
     for place in sorted(places, key=len, reverse=True):
         message = message.replace(f"{place}/", "").replace(place, ".")
     message = _ADDRESS.sub("0x…", message).strip()
@@ -99,7 +102,11 @@ def _find_failure_kind(raised: RaisedException, stage: Stage, test_path: str) ->
 
 
 def _adjust_kind_to_stage(kind: FailureKind, stage: Stage) -> FailureKind:
-    """Outside its call a test has proved nothing: only more specific kinds than "set-up failed" are kept."""
+    """Return the kind of a failure in the given stage.
+
+    A failure outside the call stage proves nothing about the code, so only kinds more specific than "set-up failed" are
+    kept.
+    """
     specific = {FailureKind.MISSING_SYMBOL, FailureKind.SYNTAX, FailureKind.IMPORT, FailureKind.EXIT}
     if stage == "call" or kind in specific:
         return kind
@@ -151,13 +158,16 @@ def _classify_name_error(raised: RaisedException, test_path: str) -> KindAndName
 
 
 def _classify_syntax(raised: RaisedException, test_path: str) -> KindAndName:
-    """Only Python's own syntax errors: XML's ParseError is a subclass, and a parser under test may raise one."""
+    """Classify a syntax error. Only errors from Python's own parser count.
+
+    `ParseError` of the XML parser is a subclass of `SyntaxError`, and a parser under test may raise one too.
+    """
     is_application_error = not raised.text_of or (raised.text_of.startswith("<") and raised.path != test_path)
     return (FailureKind.EXCEPTION if raised.type == "ParseError" or is_application_error else FailureKind.SYNTAX), ""
 
 
 def _classify_exit(raised: RaisedException, _: str) -> KindAndName:
-    """An option that the program does not know yet may be what a story adds."""
+    """Classify an exit. If a library rejected an unknown option, a story may be adding that option."""
     return (FailureKind.EXCEPTION if raised.refused_by else FailureKind.EXIT), ""
 
 

@@ -1,4 +1,4 @@
-"""Checks that the test files stay as exported during a run: a test that is rewritten while it runs proves nothing."""
+"""Checks that test files do not change during a run, because a test rewritten while it runs proves nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.sandbox.cleanup import walk_files
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
 # A test run may write to these even if they are committed with the tests.
 WRITABLE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3", ".log", ".pyc"})
-IMPORT_ROOTS = ("", "src/", "lib/")  # where imports of the project's own modules start
+IMPORT_ROOTS = ("", "src/", "lib/")  # directories from which the project's own modules are imported
 MAX_NAMED = 3
 
 Fingerprint = tuple[int, int, int]
@@ -23,7 +23,10 @@ Fingerprint = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The checkout before the run. `locked`: path -> fingerprint of a test file that must not change."""
+    """The files of the checkout before the run.
+
+    `locked` maps each test file that must not change to its fingerprint.
+    """
 
     checkout: Path
     files: frozenset[str]
@@ -34,7 +37,7 @@ class ExportedFiles:
         return [path for path in self.locked if path.endswith(".py")]
 
     def imported_as(self) -> dict[str, list[str]]:
-        """Module name -> files, test files or modules of the project, that an import by this name may find."""
+        """Map each module name to the test files and project modules that an import of this name may find."""
         names: dict[str, list[str]] = {}
         for path in self.locked_modules:
             for name in {_make_module_name(path), _make_module_name(path[len(self._package_root(path)) :])} - {""}:
@@ -46,7 +49,7 @@ class ExportedFiles:
         return names
 
     def _package_root(self, path: str) -> str:
-        """The directory from which pytest imports a file: the first one upwards that is not a package."""
+        """Return the directory from which pytest imports a file: the closest ancestor that is not a package."""
         parent = path.rpartition("/")[0]
         while parent and f"{parent}/__init__.py" in self.files:
             parent = parent.rpartition("/")[0]
@@ -68,8 +71,10 @@ def _is_locked(path: str, project: PytestProject) -> bool:
 
 
 def _take_fingerprint(path: Path) -> Fingerprint | str:
-    """For a module, inode, size and change time, which no process can reset. For data, which may be touched, its
-    content.
+    """Return the fingerprint of a file.
+
+    For a module this is its inode, size and change time, which no process can reset. Data files may be touched, so
+    their content is hashed.
     """
     if path.suffix == ".py":
         status = path.stat()
@@ -78,7 +83,10 @@ def _take_fingerprint(path: Path) -> Fingerprint | str:
 
 
 def find_changed_files(before: ExportedFiles, collected: Iterable[str]) -> Iterator[str]:
-    """Report test files that the run changed or created. `collected`: the ids that ran."""
+    """Yield a message for each test file that the run changed or created.
+
+    `collected` lists the ids of the tests that ran.
+    """
     start = len(str(before.checkout)) + 1
     current = [entry.path[start:] for entry in walk_files(before.checkout) if entry.name.endswith(".py")]
     changed = [
@@ -89,7 +97,7 @@ def find_changed_files(before: ExportedFiles, collected: Iterable[str]) -> Itera
     for path in changed[:MAX_NAMED]:
         yield f"{path} was changed while the tests ran"
     for path in sorted(created)[:MAX_NAMED]:
-        yield f"{path} was made while the tests ran"
+        yield f"{path} was created while the tests ran"
 
 
 def _differs(path: Path, fingerprint: Fingerprint | str) -> bool:

@@ -1,4 +1,4 @@
-"""Decides whether a run can be trusted: events, result file, exit status and canaries must agree."""
+"""Decides whether a run can be trusted: its events, result file, exit status and canaries must agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.languages.python.runner.failure_reason import clean_message
 from prd2pr.languages.python.runner.junit import JUnitKey, JUnitVerdict, make_junit_key, pick_worse_verdict
 from prd2pr.sandbox.process import KillReason
 
-TESTS_FAILED = 1  # pytest's exit status with failing tests; the canaries always cause it
+TESTS_FAILED = 1  # pytest's exit status when tests fail, which the canaries always cause
 _ERROR_LINE = re.compile(
     r"^E  |ERROR: |error: |Error: |Error while|KeyboardInterrupt|^_pytest\.outcomes\.Exit|SystemExit|Interrupted"
 )
@@ -29,22 +29,22 @@ _STATUS_MEANINGS = {
 
 @dataclass(frozen=True)
 class RunObservations:
-    """Everything observed of one run."""
+    """Everything observed about one run."""
 
     observed: ObservedRun
     exit_status: int | None
     killed: KillReason
     seconds: float
-    junit: dict[JUnitKey, JUnitVerdict] | str  # or why it cannot be read
+    junit: dict[JUnitKey, JUnitVerdict] | str  # or the reason why it cannot be read
     output: str
     canaries: Sequence[Canary]
-    results: dict[str, TestResult]  # of all tests, canaries included
-    hidden: tuple[str, ...] = ()  # local directories that no message may name
-    complaint: str = ""  # of the sandbox: why it ended the run or could not be set up
+    results: dict[str, TestResult]  # results of all tests, including canaries
+    hidden: tuple[str, ...] = ()  # local directories that messages must not name
+    complaint: str = ""  # why the sandbox ended the run or could not be set up
 
 
 def find_run_problems(run: RunObservations) -> tuple[str, ...]:
-    """Return the reasons not to trust the run; empty if there are none."""
+    """Return the reasons not to trust the run."""
     if run.killed:
         return (_describe_kill(run),)
     problems = [*run.observed.problems, *_find_status_problems(run)]
@@ -59,7 +59,7 @@ def find_run_problems(run: RunObservations) -> tuple[str, ...]:
 
 
 def _hide_canaries(problem: str, canaries: Iterable[Canary]) -> str:
-    """Canary names are drawn for each run: a saved verdict must not contain them."""
+    """Remove canary names, which are random, because a saved verdict must not depend on them."""
     for name in [name for canary in canaries for name in (*canary.ids, canary.path)]:
         problem = problem.replace(name, "a check")
     return problem
@@ -91,12 +91,12 @@ def _find_status_problems(run: RunObservations) -> list[str]:
         stations = (
             f"the session ended with {observed.finish}, pytest with {observed.end}, the process with {run.exit_status}"
         )
-        return [f"the exit status was changed on the way: {stations}"]
+        return [f"the exit status was changed: {stations}"]
     return []
 
 
 def _summarize_errors(run: RunObservations) -> str:
-    """pytest's own error messages without usage and decoration."""
+    """Return pytest's own error messages without usage and decoration."""
     lines = [line.strip().removeprefix("INTERNALERROR>").strip("! ") for line in run.output.splitlines()]
     errors = [line for line in lines if _ERROR_LINE.search(line) and not line.startswith("ERROR: usage:")]
     summary = clean_message(" / ".join(errors[-2:]), run.hidden)
@@ -111,8 +111,8 @@ def _find_lost_tests(observed: ObservedRun) -> list[str]:
     reported = {report.id for report in observed.reports}
     lost = [test for test in collected if test not in reported]
     uncollected = sorted((reported | set(observed.started)) - set(collected))
-    found = [f"{test} was collected and never run" for test in lost[:3]]
-    found += [f"{test} was reported and never collected" for test in uncollected[:3]]
+    found = [f"{test} was collected but never run" for test in lost[:3]]
+    found += [f"{test} was reported but never collected" for test in uncollected[:3]]
     if observed.started != collected and not found:
         found.append("the tests that were started are not the tests that were collected")
     return found
@@ -122,11 +122,11 @@ def _find_changed_reports(reports: Iterable[StageReport]) -> list[str]:
     found = []
     for report in reports:
         if report.sub or report.outcome == "rerun":
-            continue  # copied from another report, by pytest or by a plugin that reruns flaky tests
+            continue  # copied from another report by pytest or by a plugin that reruns flaky tests
         if report.outcome != report.made:
             found.append(f"the report of {report.id} was changed from {report.made or 'nothing'} to {report.outcome}")
         elif report.outcome == "passed" and report.raised is not None:
-            found.append(f"{report.id} is reported as passed though it raised {report.raised.type}")
+            found.append(f"{report.id} is reported as passed although it raised {report.raised.type}")
     return found[:3]
 
 
@@ -139,13 +139,13 @@ def _find_disagreements(run: RunObservations) -> list[str]:
     for key in sorted(expected.keys() | run.junit.keys()):
         if expected.get(key) != run.junit.get(key):
             here, there = expected.get(key, "absent"), run.junit.get(key, "absent")
-            what = "a check" if key in canaries else ".".join(filter(None, key)) or "nothing that has a name"
+            what = "a check" if key in canaries else ".".join(filter(None, key)) or "an unnamed test"
             found.append(f"the result file reports {what} as {there}, the run as {here}")
     return found[:3]
 
 
 def _derive_expected_verdicts(observed: ObservedRun) -> dict[JUnitKey, JUnitVerdict]:
-    """What the result file must contain, according to the events."""
+    """Return the verdicts that the result file must contain according to the events."""
     verdicts: dict[JUnitKey, JUnitVerdict] = {}
     outcomes = [
         (report.id, report.outcome) for report in observed.reports if not (report.sub and report.outcome == "skipped")
@@ -177,7 +177,7 @@ def _find_canary_problems(run: RunObservations) -> list[str]:
 
 
 def _check_canary(canary: Canary, results: dict[str, TestResult]) -> str:
-    """Return what is wrong with the results of a canary; empty if nothing is."""
+    """Return what is wrong with a canary's results, or an empty string."""
     failing, passing = results.get(canary.failing), results.get(canary.passing)
     where = "the root" if canary.directory == "." else canary.directory
     if failing is None or passing is None:
@@ -191,9 +191,10 @@ def _check_canary(canary: Canary, results: dict[str, TestResult]) -> str:
 
 
 def _is_canary_excused(canary: Canary, run: RunObservations, project_results: Iterable[TestResult]) -> bool:
-    """A directory whose fixtures or conftest break breaks the canary too: where nothing passes, nothing can be faked.
+    """Return whether a canary's missing or wrong results can be ignored.
 
-    And a directory that was not requested may be one that pytest is configured to ignore.
+    Broken fixtures or a broken conftest break the canary too, and where no test passes, none can be faked. If a
+    directory was not requested, pytest may be configured to ignore it.
     """
     root = "" if canary.directory == "." else f"{canary.directory}/"
     neighbours = [result for result in project_results if result.id.startswith(root)]

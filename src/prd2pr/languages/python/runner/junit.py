@@ -1,4 +1,4 @@
-"""Reads pytest's JUnit file: a second record of the run, which must agree with the events."""
+"""Reads pytest's JUnit file, a second record of the run that must agree with the events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ JUnitKey = tuple[str, str]  # classname and name
 
 
 class JUnitUnreadable(Exception):
-    """The file is missing, too large or not what pytest writes."""
+    """Raised when the file is missing, too large or not in pytest's format."""
 
 
 def read_junit(path: Path) -> dict[JUnitKey, JUnitVerdict]:
-    """The worst verdict of each test in the file."""
+    """Return the worst verdict of each test in the file."""
     verdicts: dict[JUnitKey, JUnitVerdict] = {}
     for case in _parse_file(path).iter("testcase"):
         key = (case.get("classname", ""), case.get("name", ""))
@@ -27,13 +27,12 @@ def read_junit(path: Path) -> dict[JUnitKey, JUnitVerdict]:
 
 
 def pick_worse_verdict(one: JUnitVerdict, other: JUnitVerdict) -> JUnitVerdict:
-    """The worse of two verdicts."""
     order: tuple[JUnitVerdict, ...] = ("bad", "skipped", "passed")
     return min(one, other, key=order.index)
 
 
 def make_junit_key(node_id: str) -> JUnitKey:
-    """The key under which pytest writes a node id into the file."""
+    """Return the key that pytest writes to the file for a node id."""
     path, _, rest = node_id.partition("::")
     module = re.sub(r"\.py$", "", path.replace("/", "."))
     names, bracket, parameters = rest.partition("[")
@@ -55,9 +54,9 @@ def _parse_file(path: Path) -> ET.Element:
         raise JUnitUnreadable("the result file was replaced or is too large")
     data = path.read_bytes()
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        # pytest writes neither, and escapes `<` in the output of tests.
+        # pytest writes neither, and it escapes `<` in the output of tests.
         raise JUnitUnreadable("the result file declares entities")
     try:
-        return ET.fromstring(data)  # noqa: S314 entity declarations have been refused above
+        return ET.fromstring(data)  # noqa: S314 entity declarations are rejected above
     except ET.ParseError as error:
         raise JUnitUnreadable(f"the result file is not XML: {error}") from error

@@ -1,4 +1,4 @@
-"""What the launcher is sent for a mutation run, and how its events are read."""
+"""Builds the launcher's parameters for a mutation run and reads its events."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from prd2pr.languages.python.runner.canary import Canary
 from prd2pr.languages.test_runner import MutationRequest
 from prd2pr.sandbox.process import ProcessRecord
 
-MAX_FRESH_RUNS = 3  # mutants that need a fresh pytest run: module constants, code that runs on import
+MAX_FRESH_RUNS = 3  # mutants that need a new pytest session: module constants, code that runs on import
 # Failure messages are not used here, and formatting them takes longer than most tests.
 QUIET_OPTIONS = ("--tb=no", "--verbosity=0")
-MUTATION_SECONDS = 120  # for all faults of a step, after the baseline
+MUTATION_SECONDS = 120  # time limit for all faults of a step, after the baseline
 
 
 def build_mutation_parameters(
     request: MutationRequest, canaries: list[Canary], texts: dict[str, str]
 ) -> dict[str, Any]:
-    """The launcher's parameters for a mutation run. `texts`: the canaries' files."""
+    """Build the launcher's parameters for a mutation run. `texts` maps the canaries' paths to their source."""
     names = {PERTURBATION_PLACEHOLDER: f"_{secrets.token_hex(8)}", KNOCK_OUT_PLACEHOLDER: f"_{secrets.token_hex(8)}"}
     canary = canaries[0]
     function = canary.passing.partition("::")[2]
@@ -70,7 +70,10 @@ def _encode_faults(faults: Iterable[Fault], names: dict[str, str]) -> list[dict[
 def read_mutation_result(
     watched: ProcessRecord, nonce: str, request: MutationRequest, private_paths: Iterable[str]
 ) -> MutationResult:
-    """Read the events of a mutation run. Only a complete record written by the launcher alone counts."""
+    """Read the events of a mutation run.
+
+    The record counts only if it is complete and written solely by the launcher.
+    """
     facts, ended = read_facts(watched.events, nonce, "mutation_end")
     problems = [remove_paths(str(fact["problem"]), private_paths) for fact in facts if "problem" in fact]
     if watched.killed:
@@ -92,7 +95,7 @@ def read_mutation_result(
 
 
 def read_facts(data: bytes, nonce: str, end: str) -> tuple[list[dict[str, Any]], bool]:
-    """Parse the facts up to the end event; return them and whether the end was reached."""
+    """Parse the facts up to the end event. Return them and whether the end was reached."""
     facts: list[dict[str, Any]] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
@@ -108,7 +111,10 @@ def read_facts(data: bytes, nonce: str, end: str) -> tuple[list[dict[str, Any]],
 
 
 def _read_variations(facts: Iterable[Mapping[str, Any]], request: MutationRequest) -> tuple[TestVariation, ...]:
-    """Outcomes under varied conditions. The whole mutation run had another hash seed than the run of the suite."""
+    """Return the outcomes under varied conditions.
+
+    The hash seed counts as one of them, because the mutation run uses another seed than the run of the suite.
+    """
     reported = [
         TestVariation(name=fact["variation"], outcome=fact["outcome"], tests=tuple(fact["tests"]), why=fact["why"])
         for fact in facts
@@ -163,6 +169,6 @@ def remove_paths(text: str, paths: Iterable[str]) -> str:
 
 
 def get_last_output_line(output: str) -> str:
-    """The last line of the output, for an error message."""
+    """Return the last line of the output in a form to append to an error message."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return f": {lines[-1][:200]}" if lines else ""

@@ -1,6 +1,7 @@
-"""Test processes started in advance: pytest is loaded while a model works or another run is under way.
+"""Test processes started in advance, so that pytest loads while a model works or another run is in progress.
 
-Each process serves one run and has seen nothing of any project before, so it is as fresh as one started on demand.
+Each process serves one run and has not loaded anything from a project before, so it is as clean as one started on
+demand.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True)
 class RunDirectories:
-    """The directories of one run. The secret one is unrelated to those that the tests know."""
+    """The directories of one run. The secret directory cannot be derived from those that the tests know."""
 
     checkout: Path
     home: Path
     scratch: Path
     secret: Path
     nonce: str
-    user: int = 0  # the tests' user id
+    user: int = 0  # user id that the tests run as
 
     @property
     def junit(self) -> Path:
@@ -58,7 +59,7 @@ class RunDirectories:
         return self.checkout, self.home, self.scratch, self.secret
 
     def clear(self) -> None:
-        """Delete the directories in the background. The program does not exit before that is done."""
+        """Delete the directories in the background. The program does not exit before this is done."""
         threading.Thread(target=self._remove).start()
 
     def _remove(self) -> None:
@@ -75,7 +76,7 @@ class PrewarmedProcess:
     privilege: Privilege | None
 
     def give_checkout_to_tests(self) -> None:
-        """Give the files in the checkout to the tests' user."""
+        """Make the tests' user the owner of the files in the checkout."""
         change_owner(self.directories.user, (self.directories.checkout,), self.privilege)
 
     def discard(self) -> None:
@@ -88,14 +89,14 @@ _is_shutdown = threading.Event()
 
 
 def discard_all_prewarmed() -> None:
-    """Discard all processes and start no more: for a process that exits without Python's cleanup."""
+    """Discard all processes and start no more. Call this in a process that exits without Python's cleanup."""
     _is_shutdown.set()
     while _FINALIZERS:
         _FINALIZERS.pop()()
 
 
 class _PendingProcess:
-    """A process being started in the background: the first detection of the sandbox takes a while."""
+    """A process that starts in the background, because detecting the sandbox for the first time takes a while."""
 
     def __init__(self, make: Callable[[], PrewarmedProcess]) -> None:
         self._make = make
@@ -106,7 +107,7 @@ class _PendingProcess:
     def _start(self) -> None:
         try:
             self._result = self._make()
-        except Exception as problem:  # noqa: BLE001 raised where the process is needed
+        except Exception as problem:  # noqa: BLE001 raised again where the process is needed
             self._result = problem
 
     def wait_ready(self) -> PrewarmedProcess:
@@ -122,7 +123,7 @@ class _PendingProcess:
 
 
 class PrewarmedPool:
-    """Keeps processes ready for each hash seed, which an interpreter takes only when it starts. Thread-safe."""
+    """Keeps processes ready for each hash seed, which is fixed when an interpreter starts. Thread-safe."""
 
     def __init__(self, python: Path, *, sandboxed: bool, seconds: int) -> None:
         self._python = python
@@ -130,14 +131,14 @@ class PrewarmedPool:
         self._seconds = seconds
         self._ready: dict[int, list[_PendingProcess]] = defaultdict(list)
         self._lock = threading.Lock()
-        _FINALIZERS.append(weakref.finalize(self, _discard_all, self._ready))  # also when the program ends
+        _FINALIZERS.append(weakref.finalize(self, _discard_all, self._ready))  # runs at exit too
 
     @property
     def sandbox(self) -> Sandbox:
         return _choose_sandbox(self._python, sandboxed=self._sandboxed)
 
     def start(self, *hash_seeds: int) -> None:
-        """Make sure that a process is ready, or starting, for each of these hash seeds."""
+        """Make sure that a process is ready or starting for each of these hash seeds."""
         with self._lock:
             for hash_seed, wanted in () if _is_shutdown.is_set() else Counter(hash_seeds).items():
                 ready = self._ready[hash_seed]
@@ -145,7 +146,7 @@ class PrewarmedPool:
 
     @contextmanager
     def take(self, hash_seed: int) -> Iterator[PrewarmedProcess]:
-        """Use a ready process, or start one; it is discarded afterwards."""
+        """Yield a ready process, or start one, and discard it afterwards."""
         with self._lock:
             ready = self._ready[hash_seed]
             pending = ready.pop(0) if ready else None
@@ -156,7 +157,10 @@ class PrewarmedPool:
             prewarmed.discard()
 
     def _make_starter(self, hash_seed: int) -> Callable[[], PrewarmedProcess]:
-        """The starter holds no reference to this object, which would otherwise live as long as its processes."""
+        """Return a function that starts a process.
+
+        It must not refer to `self`, or the pool would outlive its last user.
+        """
         python, sandboxed, seconds = self._python, self._sandboxed, self._seconds
         return lambda: start_prewarmed(python, hash_seed, _choose_sandbox(python, sandboxed=sandboxed), seconds)
 
@@ -193,7 +197,7 @@ def start_prewarmed(python: Path, hash_seed: int, sandbox: Sandbox, seconds: int
 
 
 def build_test_environment(python: Path, directories: RunDirectories, hash_seed: int) -> dict[str, str]:
-    """Environment of the test process, built from nothing: nothing is inherited."""
+    """Build the environment of the test process from scratch, without inheriting any variable."""
     return {
         "PATH": f"{python.parent}:{SYSTEM_PATH}",
         "LANG": "C.UTF-8",
@@ -205,11 +209,11 @@ def build_test_environment(python: Path, directories: RunDirectories, hash_seed:
 
 
 def make_run_directories(user: int) -> RunDirectories:
-    """Create two unrelated trees: nothing in the checkout leads to the secret directory."""
+    """Create two unrelated directory trees, so that nothing in the checkout leads to the secret directory."""
     run, secret = Path(tempfile.mkdtemp()).resolve(), Path(tempfile.mkdtemp()).resolve()
     directories = RunDirectories(run / "checkout", run / "home", run / "tmp", secret, secrets.token_hex(16), user)
     for place in (directories.checkout, directories.home, directories.scratch):
         place.mkdir()
-    # Ends pytest's search for a configuration here, when the project has none.
+    # Stops pytest's search for a configuration here if the project has none.
     (run / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     return directories

@@ -1,4 +1,4 @@
-"""How a project configures pytest, as far as the runner needs it: patterns, test paths and plugins."""
+"""Reads the parts of a project's pytest configuration that the runner needs: patterns, test paths and plugins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming, read
 # pytest's own default
 NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 
-MAX_MARKERS = 8  # markers of an expression that are tried in all combinations
+MAX_MARKERS = 8  # markers in an expression up to which all combinations are tried
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)[^"'\n]*["']""")
 
@@ -36,10 +36,10 @@ class PytestProject:
     norecursedirs: tuple[str, ...] = NORECURSE
     testpaths: tuple[str, ...] = ()
     addopts: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()  # normalized names of distributions: pytest plugins among them are enabled
+    named: tuple[str, ...] = ()  # normalized names of distributions whose pytest plugins are enabled
 
     def is_ignored(self, path: str) -> bool:
-        """Whether pytest, as configured, does not collect this path."""
+        """Return whether pytest is configured not to collect this path."""
         directories = path.split("/")[:-1]
         return any(_is_skipped(part, self.norecursedirs) for part in directories) or any(
             path == place or path.startswith(f"{place}/") for place in self._ignore_options()
@@ -47,7 +47,7 @@ class PytestProject:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The smallest set of markers that satisfies the project's own `-m "unit and not gpu"`."""
+        """The smallest set of markers that satisfies the project's own `-m` option, such as `-m "unit and not gpu"`."""
         apart = [value for option, value in pairwise(self.addopts) if option == "-m"]
         joined = [option.removeprefix("-m").removeprefix("=") for option in self.addopts if option.startswith("-m")]
         chosen = [value for value in [*joined, *apart] if value]
@@ -62,7 +62,7 @@ class PytestProject:
 def _find_satisfying_markers(expression: str) -> tuple[str, ...]:
     try:
         tree = ast.parse(expression.strip(), mode="eval").body
-    except SyntaxError:  # pytest reports it
+    except SyntaxError:  # pytest reports the error
         return ()
     names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})[:MAX_MARKERS]
     for size in range(len(names) + 1):
@@ -94,7 +94,7 @@ def load_pytest_project(root: Path) -> PytestProject:
 
 
 def make_pytest_project(settings: dict[str, Any]) -> PytestProject:
-    """The project without its named distributions."""
+    """Read a project's configuration, except its named distributions."""
     return PytestProject(
         naming=read_test_naming(settings),
         norecursedirs=split_option(settings.get("norecursedirs", "")) or NORECURSE,
@@ -135,7 +135,7 @@ def _normalize_name(name: str) -> str:
 
 
 def _read_toml_requirements(value: Any, *, under: bool = False) -> Iterator[str]:
-    """Strings and keys below any key about dependencies: every packaging tool has its own spelling."""
+    """Yield strings and keys below any key about dependencies, because each packaging tool has its own layout."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if under:

@@ -1,4 +1,4 @@
-"""The clean run: a fresh checkout, a clean environment, results in secret files, canaries, and a trustworthy report."""
+"""Clean runs of pytest: a fresh checkout and environment, secret result files, canaries and a trustworthy report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from prd2pr.sandbox.interpreter import compute_tools_digest
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord
 
-Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
+Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob that replaces it
 
 MUTATION_PROBES = (
     "launcher",
@@ -60,7 +60,7 @@ REPLAY_PROBES = ("call_recorder", "call_replay", "outside_calls", "nearby_inputs
 DIFFERENTIAL_PROBES = ("value_recipes", "recipe_recorder", "input_variation", "calls", "differential")
 PROBES = Path(__file__).parents[1] / "probes"
 LAUNCHED_FILES = tuple(PROBES / f"{name}.py" for name in (*MUTATION_PROBES, *REPLAY_PROBES, *DIFFERENTIAL_PROBES))
-OVERFITTING_FILE = Path(overfitting.__file__)  # its verdict is part of the saved result
+OVERFITTING_FILE = Path(overfitting.__file__)  # its verdict is part of the cached result
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CheckoutState:
 
 
 class PytestRunner:
-    """Runs pytest with one interpreter."""
+    """Runs pytest with a given interpreter."""
 
     def __init__(
         self,
@@ -84,8 +84,9 @@ class PytestRunner:
         many: bool = False,
         sandboxed: bool = True,
     ) -> None:
-        """`sandboxed`: if the machine allows it. `many`: runs follow each other, so the next process is started
-        meanwhile.
+        """Create a runner. It uses a sandbox if `sandboxed` is true and the machine allows it.
+
+        Set `many` if several runs follow each other, so that the next process is started in advance.
         """
         self._export = git_export
         self._python = python
@@ -98,7 +99,7 @@ class PytestRunner:
             self.expect()
 
     def identity(self) -> str:
-        """A digest of everything but the request that a result depends on, for caches."""
+        """Return a digest for caches that covers everything a result depends on except the request."""
         if not self._identity:
             launched = [path.read_text(encoding="utf-8") for path in (*LAUNCHED_FILES, OVERFITTING_FILE)]
             command = [__version__, str(self._python), *self._settings.args, self.sandbox(), *launched]
@@ -106,15 +107,15 @@ class PytestRunner:
         return self._identity
 
     def sandbox(self) -> str:
-        """What a run will be isolated by, in the terms of `domain.results.isolation`."""
+        """Return the isolation that runs will use, in the terms of `domain.results.isolation`."""
         return self._pool.sandbox.protections
 
     def expect(self, hash_seed: int = 0) -> None:
-        """Start loading pytest for a coming run."""
+        """Start loading pytest for an upcoming run."""
         self._pool.start(hash_seed)
 
     def isolates_runs(self) -> bool:
-        """Whether each run has its own network, processes and files."""
+        """Return whether each run has its own network, processes and files."""
         return not list_missing_protections(self.sandbox())
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
@@ -147,13 +148,13 @@ class PytestRunner:
             self._send(request, prewarmed, {**parameters, "survey": True} if survey else parameters)
             watched = self._follow(prewarmed, given_up)
             if not watched.killed:
-                self._pool.start(*self._next_hash_seeds(request), *request.later)  # a core is free now
+                self._pool.start(*self._next_hash_seeds(request), *request.later)  # a core is idle now
             observed = read_events(watched.events, directories.nonce)
             checkout_state = CheckoutState(modules, before, project.naming)
             return self._report(request, directories, watched, observed, canaries, checkout_state), observed.reached
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
-        """Start a mutation run in the background; call the result to wait for its end."""
+        """Start a mutation run in the background and return a function that waits for its result."""
 
         def make_parameters(directories: RunDirectories, canaries: list[Canary]) -> dict[str, Any]:
             texts = {each.path: (directories.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
@@ -164,13 +165,13 @@ class PytestRunner:
         def result() -> MutationResult:
             watched = run.watched()
             if watched is None:
-                return MutationResult(problems=("the mutation run could not be supervised to its end",))
+                return MutationResult(problems=("the mutation run could not be monitored to its end",))
             return read_mutation_result(watched, directories.nonce, request, directories.all)
 
         return result
 
     def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
-        """Start a differential run in the background; call the result to wait for its end."""
+        """Start a differential run in the background and return a function that waits for its result."""
         control = make_control()
 
         def make_parameters(directories: RunDirectories, canaries: list[Canary]) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class PytestRunner:
         def result() -> DifferentialResult:
             watched = run.watched()
             if watched is None:
-                return DifferentialResult(problems=("the differential run could not be supervised to its end",))
+                return DifferentialResult(problems=("the differential run could not be monitored to its end",))
             return read_differential_result(watched, directories.nonce, request, canaries[0], directories.all)
 
         return result
@@ -192,11 +193,11 @@ class PytestRunner:
         request: MutationRequest | DifferentialRequest,
         make_parameters: Callable[[RunDirectories, list[Canary]], dict[str, Any]],
     ) -> tuple[_BackgroundRun, RunDirectories, list[Canary]]:
-        """Start some of the tests in a clean checkout for a mutation or differential run, while other runs continue."""
+        """Run some of the tests in a clean checkout in the background, for a mutation or differential run."""
         with ExitStack() as stack:
             prewarmed = stack.enter_context(self._pool.take(request.hash_seed))
             directories = prewarmed.directories
-            self._pool.start(0)  # for the run that follows meanwhile
+            self._pool.start(0)  # for the run that follows in the meantime
             self._export(request.code_tree, directories.checkout, dict(request.restore))
             remove_external_links(directories.checkout)
             project = load_pytest_project(directories.checkout)
@@ -218,12 +219,12 @@ class PytestRunner:
 
     def _send(self, request: RunRequest, prewarmed: PrewarmedProcess, parameters: dict[str, Any]) -> None:
         prewarmed.started.send(parameters)
-        # A third process would slow down two that are needed now.
+        # A third process would slow down the two that are needed now.
         if self._background is None or self._background.is_finished():
             self._pool.start(*self._next_hash_seeds(request))
 
     def _next_hash_seeds(self, request: RunRequest) -> tuple[int, ...]:
-        """Hash seeds of the runs that are expected next."""
+        """Return the hash seeds of the runs that are expected next."""
         likely = (0,) if self._many else ()
         return likely if request.followed_by is None else request.followed_by
 
@@ -250,8 +251,8 @@ class PytestRunner:
             "imported_as": before.imported_as(),
             "named": project.named,
             "plugin_args": {
-                "xdist": ["--numprocesses=0"],  # one process, so that every report is seen
-                "pytest_cov": ["--no-cov"],  # canaries would spoil the numbers
+                "xdist": ["--numprocesses=0"],  # a single process, so that every report is seen
+                "pytest_cov": ["--no-cov"],  # canaries would distort the coverage
                 "randomly": [f"--randomly-seed={request.hash_seed}"],
             },
             "only": [*request.paths, *(canary.path for canary in canaries)] if request.paths else [],
@@ -264,8 +265,9 @@ class PytestRunner:
         }
 
     def _arguments(self, project: PytestProject, paths: list[str]) -> list[str]:
-        """Options of this run. The project's own addopts precede them and stay in force, except what would cut the
-        run short.
+        """Return the options of this run.
+
+        They follow the project's own addopts, which stay in effect unless they would cut the run short.
         """
         unmatched = [path for path in paths if path.endswith(".py") and not project.naming.is_module(path)]
         return [
@@ -279,7 +281,7 @@ class PytestRunner:
         ]
 
     def _path_arguments(self, directories: RunDirectories, project: PytestProject) -> list[str]:
-        """Options that name directories of this run."""
+        """Return the options that name directories of this run."""
         cached = not any(option.endswith("no:cacheprovider") for option in project.addopts)
         return [
             f"--rootdir={directories.checkout}",
@@ -382,7 +384,10 @@ def _get_parent(path: str, checkout: Path) -> str:
 
 
 def _make_root_arguments(project: PytestProject, canaries: list[Canary]) -> list[str]:
-    """Where pytest starts: without arguments at its own testpaths. Directories outside of these have to be named."""
+    """Return the paths to pass to pytest, or an empty list if its own testpaths are enough.
+
+    Directories outside the testpaths have to be named.
+    """
     if not project.testpaths:
         return []
     requested = [canary.directory for canary in canaries if canary.requested]

@@ -1,4 +1,4 @@
-"""Turns the events of a run into one result per test."""
+"""Converts the events of a run to one result per test."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NO_EXCEPTION = RaisedException(type="")
 
 @dataclass(frozen=True)
 class ResultContext:
-    """What results depend on besides the events."""
+    """What the results depend on in addition to the events."""
 
-    modules: Mapping[str, str]  # test modules of the checkout, path -> text
-    hidden: tuple[str, ...]  # local directories that no message may name
+    modules: Mapping[str, str]  # test modules in the checkout, path -> source
+    hidden: tuple[str, ...]  # local directories that messages must not name
     naming: TestNaming = DEFAULT_NAMING
 
 
@@ -33,7 +33,6 @@ class RunResults:
 
 
 def collect_results(run: ObservedRun, context: ResultContext, *, killed: bool) -> RunResults:
-    """Return one result per test."""
     found: dict[str, TestResult] = {}
     errors: list[Failure] = []
     for uncollected in run.uncollected:
@@ -60,7 +59,7 @@ def _group_by_test(reports: Iterable[StageReport]) -> dict[str, list[StageReport
 
 
 def _make_test_result(test: str, reports: list[StageReport], context: ResultContext) -> TestResult:
-    """The worst of its stages: a failed call stays failed, whatever its teardown did."""
+    """Return the worst result of a test's stages. A failed call stays failed whatever its teardown reports."""
     seconds = round(sum(report.seconds for report in reports if not report.sub), 4)
     failed = [report for report in reports if report.outcome == "failed"]
     if failed:
@@ -72,7 +71,7 @@ def _make_test_result(test: str, reports: list[StageReport], context: ResultCont
     if skipped:
         return _make_skipped_result(test, skipped[0], context, seconds)
     passed = [report for report in whole if report.when == "call" and report.outcome == "passed"]
-    if not passed:  # never called and never failed
+    if not passed:  # neither called nor failed
         return TestResult(
             id=test, outcome="error", failure=_make_unexplained_failure("call", "was not run"), seconds=seconds
         )
@@ -81,7 +80,7 @@ def _make_test_result(test: str, reports: list[StageReport], context: ResultCont
 
 def _make_skipped_result(test: str, report: StageReport, context: ResultContext, seconds: float) -> TestResult:
     if report.raised and report.raised.message.startswith("async def function"):
-        # pytest before 8.4 skips an async test that no plugin can run; the author did not choose that.
+        # pytest before 8.4 skips an async test that no plugin can run. The author did not ask for that skip.
         failure = _classify_report(report, context)
         return TestResult(id=test, outcome="failed", failure=failure, seconds=seconds)
     return TestResult(id=test, outcome="xfailed" if report.xfail else "skipped", seconds=seconds)
@@ -89,7 +88,7 @@ def _make_skipped_result(test: str, report: StageReport, context: ResultContext,
 
 def _classify_report(report: StageReport, context: ResultContext) -> Failure:
     if report.raised is None:
-        # Reported as failed without an exception: a strict xfail that passed, or a change by a hook.
+        # Reported as failed without an exception: a strict xfail that passed, or a report changed by a hook.
         return _make_unexplained_failure(
             report.when, clean_message(report.text, context.hidden) or "failed without an exception"
         )
@@ -109,7 +108,7 @@ def _classify_collection_failure(uncollected: CollectionFailure, context: Result
 
 
 def _list_declared_tests(node: str, context: ResultContext) -> list[str]:
-    """Ids of the tests that a file, a class or a directory would have provided."""
+    """Return the ids of the tests that a file, class or directory would have provided."""
     path = node.partition("::")[0]
     if path in context.modules:
         declared = find_declared_tests(path, context.modules[path], context.naming)
@@ -124,7 +123,7 @@ def _list_declared_tests(node: str, context: ResultContext) -> list[str]:
 
 
 def _make_unfinished_results(run: ObservedRun, context: ResultContext, *, killed: bool) -> list[TestResult]:
-    """Results for a run that ended inside a test or the import of a test module."""
+    """Return results for the tests that were cut off when the run ended inside them or during an import."""
     if not killed and run.end is not None and run.finish not in {2, 3}:
         return []
     kind = FailureKind.TIMEOUT if killed else FailureKind.EXIT

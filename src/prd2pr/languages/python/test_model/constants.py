@@ -1,4 +1,4 @@
-"""Evaluate expressions of constants: arithmetic, ranges, texts and comprehensions over literals."""
+"""Evaluates constant expressions: arithmetic, ranges, strings and comprehensions over literals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prd2pr.languages.python.test_model.module import get_dotted_name
 
 UNKNOWN = object()
 _MAX_POWER = 64
-_MAX_BITS = 4096  # of an integer
+_MAX_BITS = 4096  # bits of an integer
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -79,7 +79,7 @@ def unroll_comprehension(node: ast.expr) -> list[ast.expr] | None:
 
 
 def _evaluate_condition(test: ast.expr) -> bool | None:
-    """Return whether the comparison of two numbers holds, or None if that is unknown."""
+    """Return the outcome of a comparison of two numbers, or None if it is unknown."""
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
         return None
     left, right = evaluate_number(test.left), evaluate_number(test.comparators[0])
@@ -96,7 +96,7 @@ class _NameReplacer(ast.NodeTransformer):
 
 
 def is_empty_literal(node: ast.expr) -> bool:
-    """Whether the node is an empty iterable: `[]`, `()`, `range(0)`, `list()`."""
+    """Return whether the node is an empty iterable, such as `[]`, `()`, `range(0)` or `list()`."""
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return not node.elts
     if isinstance(node, ast.Dict):
@@ -122,7 +122,7 @@ def get_range(node: ast.expr) -> range | None:
 
 
 def get_constant_text(node: ast.AST) -> str:
-    """Return the text of a string constant or of a concatenation of constants, else an empty text."""
+    """Return the value of a string constant or a concatenation of constants, otherwise an empty string."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

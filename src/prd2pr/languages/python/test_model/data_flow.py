@@ -1,7 +1,7 @@
-"""Which values in a test can depend on the subject.
+"""Determines which values in a test can depend on the subject.
 
 A value made only of constants is "dead"; every other value is "live". The analysis ignores the order of statements and
-treats a value as live when in doubt, so that rules built on it do not report honest tests.
+treats a value as live when in doubt, so that the rules do not report honest tests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Liveness:
 
     @cached_property
     def constants(self) -> dict[str, ast.Constant]:
-        """Dead names that the test binds once, to a constant."""
+        """Dead names that the test binds exactly once, to a constant."""
         return {
             name: value
             for name, value in self.single_bindings.items()
@@ -50,7 +50,7 @@ class Liveness:
 
     @cached_property
     def single_bindings(self) -> dict[str, ast.expr]:
-        """Names that the test binds once, with their value."""
+        """Names that the test binds exactly once, with their value."""
         found: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.scope.test.node):
             for name, value in find_bindings(node):
@@ -59,12 +59,12 @@ class Liveness:
 
     @cached_property
     def assigned_names(self) -> frozenset[str]:
-        """Names that a statement of the test binds to a value."""
+        """Names that a statement in the test binds to a value."""
         return frozenset(name for inner in ast.walk(self.scope.test.node) for name, _ in find_bindings(inner))
 
     @cached_property
     def module_constants(self) -> dict[str, ast.expr]:
-        """Values of module-level names that the test uses and does not bind itself."""
+        """Values of the module-level names that the test uses and does not bind itself."""
         assigned = (node for node in self.scope.statements if isinstance(node, ast.Assign))
         return {
             name: node.value
@@ -75,7 +75,7 @@ class Liveness:
 
 
 def analyze_liveness(scope: TestScope) -> Liveness:
-    """Find the dead names of a test: start with all bound names and drop those that something live touches."""
+    """Find the dead names of a test by starting with all bound names and dropping those that live values reach."""
     nodes = [node for statement in _list_statements(scope) for node in ast.walk(statement)]
     dead = _list_bound_names(scope, nodes)
     before = None
@@ -99,7 +99,7 @@ def _list_bound_names(scope: TestScope, nodes: list[ast.AST]) -> frozenset[str]:
 
 
 def _find_live_parameters(scope: TestScope, dead: frozenset[str]) -> set[str]:
-    """Return the parameters whose decorator contains something live: `parametrize("f", [add])`."""
+    """Return the parameters whose decorator contains a live value, as in `parametrize("f", [add])`."""
     return {
         name
         for name, source in find_parameter_sources(scope.test).items()
@@ -143,7 +143,7 @@ def _find_touched_names(node: ast.AST, scope: TestScope, dead: frozenset[str]) -
         inside = {name for inner in ast.walk(node) for name, _ in find_bindings(inner)} & dead
         return names | (
             inside if inside and _is_live(node, scope, dead) else set()
-        )  # the number of iterations, or the branch, is live
+        )  # the branch or the number of iterations is live
     if isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef) and node is not scope.test.node:
         return names | (_list_names(node) & dead)  # a callback may change them
     return names | (_find_names_touched_by_call(node, scope, dead) if isinstance(node, ast.Call) else set())
@@ -161,7 +161,7 @@ def _find_names_touched_by_call(node: ast.Call, scope: TestScope, dead: frozense
 
 
 def _is_immutable(name: str, scope: TestScope) -> bool:
-    """Whether the name is bound only to numbers and texts, which the subject cannot change."""
+    """Return whether the name is bound only to numbers and strings, which the subject cannot change."""
     source = find_parameter_sources(scope.test).get(name)
     if source is not None:
         rows = source.args[1:2]
@@ -226,7 +226,10 @@ def _is_live_name(name: str, scope: TestScope) -> bool:
 
 
 def uses_subject(scope: TestScope) -> bool:
-    """Whether the test, or a function that it reaches, calls or reads the subject, not only imports or names it."""
+    """Return whether the test, or a function that it reaches, calls or reads the subject.
+
+    Importing it is not enough.
+    """
     if scope.unknown_fixtures or scope.has_unknown_base or scope.drives_subject:
         return True
     for function in scope.reachable_functions:
@@ -276,7 +279,10 @@ def _is_patch_call(node: ast.AST) -> bool:
 
 
 def is_existence_check(node: ast.AST) -> bool:
-    """Whether the node only checks that a name exists: `callable(add)`, `hasattr(shop, "add")`, `add is not None`."""
+    """Return whether the node only checks that a name exists.
+
+    Examples are `callable(add)`, `hasattr(shop, "add")` and `add is not None`.
+    """
     if isinstance(node, ast.Call) and get_dotted_name(node.func) in {"callable", "hasattr"}:
         return True
     if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot | ast.NotEq)):

@@ -1,4 +1,4 @@
-"""The comparisons that a test asserts, with names replaced by their values."""
+"""Collects the comparisons that a test asserts, with names replaced by their values."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def find_asserted_comparisons(test: ast.stmt) -> Iterator[ast.Compare]:
 
 @dataclass(frozen=True)
 class AssertedEquation:
-    """`assert left == right`, with names replaced by their values."""
+    """An assertion `assert left == right`, with names replaced by their values."""
 
     scope: TestScope
     position: int  # index of the statement in the test
     line: int
     left: ast.expr
     right: ast.expr
-    plain: bool  # a top-level assertion, with no setup before its call
+    plain: bool  # a top-level assertion without setup before its call
 
     def sides(self) -> tuple[tuple[ast.expr, ast.expr], tuple[ast.expr, ast.expr]]:
         return (self.left, self.right), (self.right, self.left)
@@ -68,5 +68,5 @@ def find_single_bindings(test: DeclaredTest) -> dict[str, ast.expr]:
 
 
 def substitute_name(node: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
-    """Return the value of the name. One step is enough for `expected = add(2, 3)`."""
+    """Return the value bound to a name. A single step is enough for `expected = add(2, 3)`."""
     return bound[node.id] if isinstance(node, ast.Name) and node.id in bound else node

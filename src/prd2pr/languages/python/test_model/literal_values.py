@@ -1,4 +1,4 @@
-"""Evaluate expressions of literals and pure built-ins, within limits."""
+"""Evaluates expressions of literals and pure built-ins, within limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from prd2pr.languages.python.test_model.module import get_dotted_name
 
 NOT_EVALUATED = object()
 _MAX_ITEMS = 2000  # more than anyone writes by hand
-_MAX_STEPS = 200_000  # visited nodes and created items for one value
-_MAX_BITS = 4096  # of an integer
+_MAX_STEPS = 200_000  # visited nodes and created items per value
+_MAX_BITS = 4096  # bits of an integer
 _BUILTINS: dict[str, Callable[..., Any]] = {
     **{kind.__name__: kind for kind in (list, tuple, set, frozenset, dict, str, int, bool, range)},
     **{function.__name__: function for function in (len, sorted, zip, enumerate, reversed, any, all, min, max, sum)},
@@ -51,11 +51,11 @@ _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class _NotEvaluated(Exception):
-    """The value depends on more than literals, or exceeds a limit."""
+    """Raised when a value depends on more than literals or exceeds a limit."""
 
 
 def evaluate_literals(node: ast.expr, names: Mapping[str, ast.expr]) -> Any:
-    """Return the value, or `NOT_EVALUATED`. `names`: the constants of the module."""
+    """Return the value, or `NOT_EVALUATED`. `names` maps the module's constants to their expressions."""
     try:
         return _Evaluator(names).evaluate(node)
     except (_NotEvaluated, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
@@ -63,7 +63,7 @@ def evaluate_literals(node: ast.expr, names: Mapping[str, ast.expr]) -> Any:
 
 
 class _StepLimit:
-    """Limits the work for one value: names that use other names twice can grow exponentially."""
+    """Limits the work for one value, which can grow exponentially when names use other names twice."""
 
     def __init__(self) -> None:
         self._remaining = _MAX_STEPS
@@ -196,7 +196,7 @@ def _bind_target(target: ast.expr, item: Any) -> dict[str, Any]:
 
 
 def _apply_bounded(kind: type[ast.operator], left: Any, right: Any) -> Any:
-    """Apply the operator, unless the result would be huge or the operator formats a text."""
+    """Apply the operator, unless the result would be huge or the operator formats a string."""
     sizes = [each if isinstance(each, int) else len(each) if hasattr(each, "__len__") else 1 for each in (left, right)]
     if (
         kind is ast.Mult

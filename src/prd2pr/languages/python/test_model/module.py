@@ -1,4 +1,4 @@
-"""Parse a test module: the tests that it declares, and the names that it imports."""
+"""Parses a test module: the tests that it declares and the names that it imports."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _PLAIN_BASES = frozenset(
     | {name for name, value in vars(builtins).items() if isinstance(value, type)}
 )
 MAX_DEPTH = 150  # well below Python's recursion limit
-MAX_BITS = 14_000  # of an integer; Python does not print more than 4,300 digits
+MAX_BITS = 14_000  # bits of an integer; Python refuses to print more than 4,300 digits
 
 
 @dataclass(frozen=True)
 class FactContext:
-    """What the rules need to know besides the text of the file."""
+    """The information that rules need in addition to the file's text."""
 
     project_modules: frozenset[str] = frozenset()  # importable top-level names of the project: {"shop"}
-    planned: tuple[str, ...] | None = None  # dotted names that the design plans; None: there is no design
+    planned: tuple[str, ...] | None = None  # dotted names that the design plans; None if there is no design
     support: Mapping[str, str] = field(default_factory=dict)  # path -> text of conftest and helper modules
     previous: Mapping[str, str] = field(
         default_factory=dict
-    )  # path -> text at base; faults that existed there are not reported
-    new_tests: frozenset[str] | None = None  # ids without parameters; None: all that the file declares
-    test_sources: Mapping[str, str] = field(default_factory=dict)  # the story's tests, read by source facts
-    sources: Mapping[str, str] = field(default_factory=dict)  # all source files at head, read by source facts
+    )  # path -> text at base; problems that existed there are not reported
+    new_tests: frozenset[str] | None = None  # ids without parameters; None means all tests in the file
+    test_sources: Mapping[str, str] = field(default_factory=dict)  # the story's tests, for rules about source code
+    sources: Mapping[str, str] = field(default_factory=dict)  # all source files at head, for rules about source code
     naming: TestNaming = DEFAULT_NAMING  # how the project names its tests
 
 
@@ -59,16 +59,19 @@ class TestModule:
 
 @lru_cache(maxsize=512)
 def parse_python(source: str) -> ast.Module | None:
-    """Return the syntax tree, or None if it cannot be parsed or analysed. The tree is cached: do not modify it."""
+    """Return the syntax tree, or None if the source cannot be parsed or analysed.
+
+    The tree is cached, so it must not be modified.
+    """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: a null byte
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError means a null byte
         return None
     return tree if _is_readable(tree) else None
 
 
 def is_too_deeply_nested(source: str) -> bool:
-    """Whether valid Python is nested too deeply, or contains too long a number, to be analysed."""
+    """Return whether valid Python is nested too deeply, or contains too long a number, to be analysed."""
     if parse_python(source) is not None:
         return False
     try:
@@ -96,7 +99,7 @@ def _is_huge_number(node: ast.AST) -> bool:
 
 
 def parse_tests(path: str, source: str, naming: TestNaming = DEFAULT_NAMING) -> TestModule | None:
-    """Parse a test module. None if it is not Python: the test run reports that."""
+    """Parse a test module. Return None if it is not valid Python, which the test run reports."""
     tree = parse_python(source)
     if tree is None:
         return None
@@ -137,7 +140,7 @@ def _is_unittest_class(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], 
 
 
 def find_constructor(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> FunctionNode | None:
-    """Return the `__init__` or `__new__` because of which pytest does not collect the class."""
+    """Return the `__init__` or `__new__` that keeps pytest from collecting the class."""
     for family in _list_ancestors(node, classes):
         for item in family.body:
             if isinstance(item, FunctionNode) and item.name in {"__init__", "__new__"}:
@@ -146,21 +149,21 @@ def find_constructor(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) ->
 
 
 def is_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
-    """Whether the class derives from `unittest.TestCase` or a class with such a name."""
+    """Return whether the class derives from `unittest.TestCase` or from a class with such a name."""
     bases = [base for family in _list_ancestors(node, classes) for base in family.bases]
     return any(get_dotted_name(base).endswith("TestCase") for base in bases)
 
 
 def _may_be_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], naming: TestNaming) -> bool:
-    """Whether a base from another module may make the class a test case. Only collection can show it."""
+    """Return whether a base class from another module may make the class a test case. Only collection can tell."""
     if naming.is_class(node.name):
-        return False  # collected anyway, unless it has a constructor
+        return False  # collected anyway unless it has a constructor
     bases = {get_dotted_name(base) for family in _list_ancestors(node, classes) for base in family.bases}
     return any(base and base.partition(".")[0] not in _PLAIN_BASES and base not in classes for base in bases)
 
 
 def find_certain_tests(path: str, source: str, naming: TestNaming = DEFAULT_NAMING) -> tuple[str, ...]:
-    """Return the declared tests that are collected whatever other modules contain."""
+    """Return the declared tests that are collected regardless of what other modules contain."""
     module = parse_tests(path, source, naming) if naming.is_module(path) else None
     classes = _list_classes(module.tree) if module else {}
     tests = module.tests if module else ()
@@ -169,7 +172,7 @@ def find_certain_tests(path: str, source: str, naming: TestNaming = DEFAULT_NAMI
 
 def _list_ancestors(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
     found = [node]
-    for family in found:  # grows during the loop
+    for family in found:  # the list grows during the loop
         parents = [classes[name] for base in family.bases if (name := get_dotted_name(base)) in classes]
         found.extend(parent for parent in parents if parent not in found)
     return found
@@ -194,7 +197,7 @@ def get_decorator_name(node: ast.expr) -> str:
 
 
 def get_dotted_name(node: ast.AST) -> str:
-    """Return `a.b.c` for a chain of names, or an empty text for anything else."""
+    """Return `a.b.c` for a chain of names, or an empty string for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (head := get_dotted_name(node.value)):
@@ -203,7 +206,10 @@ def get_dotted_name(node: ast.AST) -> str:
 
 
 def collect_imports(nodes: list[ast.stmt], package: str = "") -> dict[str, str]:
-    """Map local names to full names for all imports in the statements. `package` resolves relative imports."""
+    """Map local names to full names for all imports in the statements.
+
+    Relative imports are resolved against `package`.
+    """
     names: dict[str, str] = {}
     for node in (inner for statement in nodes for inner in ast.walk(statement)):
         if isinstance(node, ast.Import):
@@ -228,20 +234,20 @@ def get_absolute_module(node: ast.ImportFrom, package: str) -> str:
 
 
 def resolve_name(name: str, imports: Mapping[str, str]) -> str:
-    """Return the full name: `mark.skip` after `from pytest import mark` is `pytest.mark.skip`."""
+    """Return the full name, such as `pytest.mark.skip` for `mark.skip` after `from pytest import mark`."""
     head, dot, rest = name.partition(".")
     return f"{imports.get(head, head)}{dot}{rest}"
 
 
 def list_judged_tests(module: TestModule, context: FactContext) -> tuple[DeclaredTest, ...]:
-    """Return the tests that the gate judges; none in a file that pytest does not collect."""
+    """Return the tests that the gate judges. There are none in a file that pytest does not collect."""
     if not module.naming.is_module(module.path):
         return ()
     return tuple(test for test in module.tests if context.new_tests is None or test.id in context.new_tests)
 
 
 def walk_own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk the nodes that run as part of `node`, without nested functions and classes."""
+    """Walk the nodes that run as part of `node`, skipping nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, FunctionNode | ast.Lambda | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Whether a test starts a program of the project: by module name, by path, or by loading a file as a module."""
+"""Detects tests that start a program of the project: by module name, by path, or by loading a file as a module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROGRAM_SUFFIXES = frozenset({"", ".py", ".sh", ".bash"})
 
 
 def runs_subject(scope: TestScope) -> bool:
-    """Whether the test starts a process, or executes a text, that names the project."""
+    """Return whether the test starts a process, or executes a string, that names the project."""
     calls = [inner for node in scope.reachable_functions for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     names = {resolve_name(get_dotted_name(call.func), scope.imports) for call in calls}
     if not any(_is_starter(name) or name in {"exec", "eval"} for name in names):
@@ -27,7 +27,7 @@ def runs_subject(scope: TestScope) -> bool:
 
 
 def starts_subject(call: ast.Call, scope: TestScope) -> bool:
-    """Whether this call starts the subject: `subprocess.run([sys.executable, SCRIPT], check=True)`."""
+    """Return whether this call starts the subject, as in `subprocess.run([sys.executable, SCRIPT], check=True)`."""
     if not _is_starter(resolve_name(get_dotted_name(call.func), scope.imports)):
         return False
     used = {inner.id for inner in ast.walk(call) if isinstance(inner, ast.Name)}
@@ -53,7 +53,7 @@ def _mentions_subject(places: Iterable[ast.AST], scope: TestScope) -> bool:
 
 
 def is_startable_file(path: str) -> bool:
-    """Whether the path is a source file that can be started: `scripts/count.py`, `bin/greet`."""
+    """Return whether the path is a source file that can be started, such as `scripts/count.py` or `bin/greet`."""
     name = PurePosixPath(path)
     if name.is_absolute() or ".." in name.parts or " " in path or name.suffix not in _PROGRAM_SUFFIXES:
         return False
@@ -61,7 +61,7 @@ def is_startable_file(path: str) -> bool:
 
 
 def _find_paths(places: Iterable[ast.AST], scope: TestScope) -> Iterator[str]:
-    """Yield paths in texts and in `ROOT / "bin" / "greet"`, unless they start in a directory of the test."""
+    """Yield paths from strings and from `ROOT / "bin" / "greet"`, unless they start in a directory of the test."""
     given = {argument.arg for node in scope.reachable_functions for argument in node.args.args}
     for node in walk_nodes(places):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith((".py", ".sh")):

@@ -1,4 +1,4 @@
-"""What one test can reach: its imports, helpers, fixtures and setup, and the names of the subject."""
+"""Finds the code that one test can reach: its imports, helpers, fixtures and setup, and the names of the subject."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TestScope:
 
     @cached_property
     def helpers(self) -> dict[str, FunctionNode]:
-        """Functions by the name that the test uses to call them; methods as `self.name`."""
+        """Functions by the name that the test uses to call them. Methods are listed as `self.name`."""
         found = dict(self.suite.helpers)
         for owner in self._list_owners():
             found.update(
@@ -62,7 +62,7 @@ class TestScope:
 
     @cached_property
     def bound_names(self) -> frozenset[str]:
-        """Names that the test binds itself; they hide built-ins such as `id` and `input`."""
+        """Names that the test binds itself, which hide built-ins such as `id` and `input`."""
         nodes = list(ast.walk(self.test.node))
         stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         caught = {x.name for x in nodes if isinstance(x, ast.ExceptHandler) and x.name}
@@ -75,21 +75,21 @@ class TestScope:
 
     @cached_property
     def pure_functions(self) -> frozenset[str]:
-        """Functions inside the test that depend only on their arguments: `def twice(n): return n * 2`."""
+        """Functions inside the test that depend only on their arguments, such as `def twice(n): return n * 2`."""
         inside = [x for x in ast.walk(self.test.node) if isinstance(x, FunctionNode) and x is not self.test.node]
         return frozenset(x.name for x in inside if x.name not in self.bound_names and _is_pure_function(x))
 
     def _list_owners(self) -> list[ast.ClassDef]:
         """Return the test's classes and their known base classes."""
         found = list(self.test.owners)
-        for owner in found:  # grows during the loop
+        for owner in found:  # the list grows during the loop
             bases = [self.suite.classes.get(get_dotted_name(base).rpartition(".")[2]) for base in owner.bases]
             found.extend(base for base in bases if base is not None and base not in found)
         return list(reversed(found))
 
     @cached_property
     def has_unknown_base(self) -> bool:
-        """Whether a base class is unknown; it may contain setup and assertions."""
+        """Whether a base class is unknown and may therefore contain setup and assertions."""
         known = {owner.name for owner in self._list_owners()} | {
             "object",
             "TestCase",
@@ -109,7 +109,7 @@ class TestScope:
 
     @cached_property
     def used_fixtures(self) -> dict[str, FunctionNode]:
-        """Fixtures requested by parameter or mark, directly or through another fixture, and automatic ones."""
+        """Fixtures requested by a parameter or mark, directly or through another fixture, and autouse fixtures."""
         decorators = [
             *self.test.node.decorator_list,
             *(item for owner in self.test.owners for item in owner.decorator_list),
@@ -126,7 +126,7 @@ class TestScope:
 
     @cached_property
     def unknown_fixtures(self) -> frozenset[str]:
-        """Fixtures of plugins, whose content is unknown."""
+        """Fixtures from plugins, whose code is unknown."""
         parametrised = list_parametrised_names(self.test)
         requested = {name for node in (self.test.node, *self.used_fixtures.values()) for name in _list_parameters(node)}
         return frozenset(
@@ -152,10 +152,10 @@ class TestScope:
 
     @cached_property
     def reachable_functions(self) -> list[FunctionNode]:
-        """Every function whose body can run as part of this test."""
+        """Functions whose body can run as part of this test."""
         found: list[FunctionNode] = [self.test.node, *self.used_fixtures.values(), *self.setups]
         known = {id(node) for node in found}
-        for node in found:  # grows during the loop
+        for node in found:  # the list grows during the loop
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Name | ast.Attribute):
                     for further in self._find_named(get_dotted_name(inner)):
@@ -165,14 +165,14 @@ class TestScope:
         return found
 
     def _find_named(self, name: str) -> list[FunctionNode]:
-        """Return the helper of that name, or the methods of the class."""
+        """Return the helper with that name, or the methods of the class with that name."""
         helper = self.helpers.get(name)
         owner = self.suite.classes.get(name)
         return ([helper] if helper else []) + ([node for _, node in list_function_nodes(owner.body)] if owner else [])
 
     @cached_property
     def used_classes(self) -> list[ast.ClassDef]:
-        """Classes that the test names; their bases and decorators may be the subject."""
+        """Classes that the test names. Their bases and decorators may be the subject."""
         others = {name: node for name, node in self.suite.classes.items() if node not in self.test.owners}
         nodes = (*self.reachable_functions, *self.test.owners) if others else ()
         names = {x.id for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name)}
@@ -180,14 +180,14 @@ class TestScope:
 
     @cached_property
     def class_assignments(self) -> list[ast.stmt]:
-        """Assignments in the body of the test's classes: `storage = shop.Storage`."""
+        """Assignments in the body of the test's classes, such as `storage = shop.Storage`."""
         return [
             node for owner in self._list_owners() for node in owner.body if isinstance(node, ast.Assign | ast.AnnAssign)
         ]
 
     @cached_property
     def statements(self) -> list[ast.stmt]:
-        """Module-level assignments whose names the test uses, directly or through one another."""
+        """Module-level assignments whose names the test uses, directly or indirectly."""
         decorators = [item for owner in self.test.owners for item in owner.decorator_list]
         roots = [*self.reachable_functions, *decorators, *self.class_assignments]
         used = {x.id for node in roots for x in ast.walk(node) if isinstance(x, ast.Name)}
@@ -207,7 +207,7 @@ class TestScope:
 
     @cached_property
     def drives_subject(self) -> bool:
-        """Whether the test uses a helper module that calls the subject: `World().program("run")`."""
+        """Whether the test uses a helper module that calls the subject, as in `World().program("run")`."""
         used = {
             inner.id for node in self.reachable_functions for inner in ast.walk(node) if isinstance(inner, ast.Name)
         }
@@ -231,7 +231,7 @@ def list_parametrised_names(test: DeclaredTest) -> frozenset[str]:
 
 
 def find_parameter_sources(test: DeclaredTest) -> dict[str, ast.Call]:
-    """Return the parameters that `parametrize` or `given` provides, with the decorator of each."""
+    """Map each parameter that `parametrize` or `given` provides to its decorator."""
     found: dict[str, ast.Call] = {}
     decorators = [*test.node.decorator_list, *(item for owner in test.owners for item in owner.decorator_list)]
     for call in (item for item in decorators if isinstance(item, ast.Call)):
@@ -247,7 +247,7 @@ def find_parameter_sources(test: DeclaredTest) -> dict[str, ast.Call]:
 
 
 def _is_indirect(name: str, call: ast.Call) -> bool:
-    """Whether a fixture converts the values first: `indirect=["shape"]`."""
+    """Return whether a fixture converts the values first, as with `indirect=["shape"]`."""
     for value in (keyword.value for keyword in call.keywords if keyword.arg == "indirect"):
         if isinstance(value, ast.Constant):
             return bool(value.value)
@@ -271,9 +271,7 @@ def _is_pure_function(node: FunctionNode) -> bool:
     stored = {x.id for x in names if isinstance(x.ctx, ast.Store)}
     free = {x.id for x in names} - own - stored - PURE_BUILTINS - {node.name}
     odd = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Await)
-    called = {
-        get_dotted_name(x.func) for x in nodes if isinstance(x, ast.Call)
-    }  # an argument that is called may have effects
+    called = {get_dotted_name(x.func) for x in nodes if isinstance(x, ast.Call)}  # calling an argument may have effects
     opaque = bool(node.decorator_list) or any(isinstance(x, odd) for x in nodes) or bool(called & own)
     return bool(own) and not free and not opaque
 
@@ -304,7 +302,7 @@ def _list_used_fixture_marks(decorators: Iterable[ast.expr]) -> Iterator[str]:
 
 
 def _list_patched_parameters(node: FunctionNode) -> frozenset[str]:
-    """Return the parameters that receive a mock from `@patch("shop.gateway.charge")`."""
+    """Return the parameters that receive a mock from a decorator such as `@patch("shop.gateway.charge")`."""
     patches = [
         item for item in node.decorator_list if isinstance(item, ast.Call) and "patch" in get_decorator_name(item)
     ]

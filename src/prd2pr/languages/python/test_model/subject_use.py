@@ -1,4 +1,4 @@
-"""How tests use the subject: the names that they call and the lines that use it, to judge why they fail."""
+"""Finds the names that tests call and the lines that use the subject, to judge why a test fails."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from prd2pr.languages.python.test_model.programs import starts_subject
 from prd2pr.languages.python.test_model.scope import TestScope, list_scopes
 from prd2pr.languages.python.test_model.suite import Suite, SuiteFile
 
-# Fixtures of pytest that show what the subject did.
+# pytest fixtures that reveal what the subject did.
 _OUTPUT_FIXTURES = frozenset(
     {"capsys", "capfd", "capsysbinary", "capfdbinary", "caplog", "tmp_path", "tmpdir", "recwarn"}
 )
 
 
 def find_called_names(path: str, source: str) -> tuple[str, ...]:
-    """Return the full names of imports that a test module uses, and `.name` for attributes of other objects."""
+    """Return the full names of the imports that a test module uses, and `.name` for attributes of other objects."""
     module = parse_tests(path, source)
     if module is None:
         return ()
@@ -44,7 +44,7 @@ def find_called_names(path: str, source: str) -> tuple[str, ...]:
 
 
 def find_module_subject_lines(path: str, source: str, context: FactContext) -> tuple[int, ...]:
-    """Return the lines of the new tests that use the subject or a value that came from it."""
+    """Return the lines of the new tests that use the subject or a value derived from it."""
     naming = context.naming
     module = parse_tests(path, source, naming) if naming.is_module(path) else None
     if module is None:
@@ -74,10 +74,10 @@ def _is_fail_call(node: ast.AST) -> bool:
 
 
 def _find_fail_calls_on_subject(node: ast.AST, scope: TestScope, names: frozenset[str]) -> Iterator[ast.AST]:
-    """Yield the nodes under which a call of `fail` depends on what the subject did.
+    """Yield the nodes under which a call of `fail` depends on the behaviour of the subject.
 
-    `try: divide(1, 0)` with `pytest.fail()` as its last line or in its `else`; `if total(cart) != 5: pytest.fail()`.
-    Failing on a current value (`if total(cart) == 0`) does not require anything to be built.
+    Examples are `try: divide(1, 0)` with `pytest.fail()` as its last line or in its `else`, and `if total(cart) != 5:
+    pytest.fail()`. Failing on a current value (`if total(cart) == 0`) does not require any implementation.
     """
     if isinstance(node, ast.Try) and node.handlers:
         *first, last = node.body
@@ -89,7 +89,7 @@ def _find_fail_calls_on_subject(node: ast.AST, scope: TestScope, names: frozense
 
 
 def _requires_value(test: ast.expr) -> bool:
-    """Whether the test fails unless the result has one value: `got != 5`, `"x" not in got`."""
+    """Return whether the test fails unless the result has one value, as with `got != 5` or `"x" not in got`."""
     wanted = isinstance(test, ast.Compare) and all(isinstance(op, ast.NotEq | ast.NotIn) for op in test.ops)
     return wanted or (isinstance(test, ast.BoolOp) and all(map(_requires_value, test.values)))
 
@@ -107,9 +107,7 @@ def _find_subject_values(scope: TestScope) -> frozenset[str]:
         for node in nodes:
             known |= {name for name, value in find_bindings(node) if _works_on_subject(value, scope, known)}
             if isinstance(node, ast.With | ast.AsyncWith) and _works_on_subject(node, scope, known):
-                known |= {
-                    name for item in node.items for name, _ in find_bindings(item)
-                }  # what was recorded in the block
+                known |= {name for item in node.items for name, _ in find_bindings(item)}  # recorded inside the block
             if isinstance(node, ast.Call) and _works_on_subject(node.func, scope, known):
                 arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
                 known |= {x.id for value in arguments for x in ast.walk(value) if isinstance(x, ast.Name)} - imported

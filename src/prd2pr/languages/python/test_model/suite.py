@@ -1,4 +1,4 @@
-"""The files of a test module: itself, the conftests above it and the helper modules that it imports."""
+"""Collects the files of a test module: the module, the conftests above it and the helper modules that it imports."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ _NOT_SUBJECT = frozenset(
 
 @dataclass(frozen=True)
 class SuiteFile:
-    """One Python file of the tests."""
-
     path: str
     tree: ast.Module
 
@@ -46,7 +44,7 @@ class SuiteFile:
 
     @property
     def package(self) -> str:
-        """The package of relative imports: `h11.tests` for h11/tests/test_state.py."""
+        """The package that relative imports refer to, such as `h11.tests` for h11/tests/test_state.py."""
         directory = self.path.rpartition("/")[0]
         return directory.removeprefix("src/").replace("/", ".")
 
@@ -82,11 +80,11 @@ class SuiteFile:
 
 @dataclass(frozen=True)
 class Suite:
-    """A test module with everything that its tests can use."""
+    """A test module with all the files that its tests can use."""
 
     module: TestModule
     context: FactContext
-    # By node of the test; filled by `get_scope`, so that all rules share one scope.
+    # Keyed by the test's node. Filled by `get_scope`, so that all rules share one scope.
     scopes: dict[int, Any] = field(default_factory=dict, compare=False)
 
     @cached_property
@@ -95,7 +93,7 @@ class Suite:
 
     @cached_property
     def support(self) -> tuple[SuiteFile, ...]:
-        """Conftests of this and the parent directories, and directly or indirectly imported helper modules."""
+        """Conftests in this and the parent directories, and helper modules that are imported directly or indirectly."""
         texts = {path: text for path, text in self.context.support.items() if path != self.module.path}
         wanted = [path for path in sorted(texts) if _is_conftest_of(path, self.module.path)]
         found: dict[str, SuiteFile] = {}
@@ -114,7 +112,7 @@ class Suite:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """Local names and their full names, including those of helper modules, whose functions run here."""
+        """Full names by local name, including those in helper modules, whose functions run here."""
         return {name: full for file in (*self.support, self.own) for name, full in file.imports.items()}
 
     @cached_property
@@ -163,7 +161,7 @@ class Suite:
 
     @cached_property
     def has_star_import(self) -> bool:
-        """Whether the subject is imported with `*`; then every unknown name may belong to it."""
+        """Whether the subject is imported with `*`, so that any unknown name may belong to it."""
         nodes = [node for node in self.own.nodes if isinstance(node, ast.ImportFrom)]
         starred = [get_absolute_module(node, self.own.package) for node in nodes if node.names[0].name == "*"]
         return any(self.is_subject_module(module) for module in starred)
@@ -175,19 +173,19 @@ class Suite:
         return not self.subject_packages and bool(top) and top not in self._never_subject
 
     def is_subject(self, name: str, imports: dict[str, str]) -> bool:
-        """Whether a dotted name, as written in the test, belongs to the subject."""
+        """Return whether a dotted name, as written in the test, belongs to the subject."""
         head = name.partition(".")[0]
         if head in imports:
             return self.is_subject_module(resolve_name(name, imports))
         return bool(head) and self.has_star_import and head not in self.helpers and not hasattr(builtins, head)
 
     def mentions_subject(self, text: str) -> bool:
-        """Whether the text names a module of the project: `python -m shop`, `import_module("shop.points")`."""
+        """Return whether a string names a module of the project, such as `python -m shop`."""
         return any(re.search(rf"(?<![\w.]){re.escape(top)}(?!\w)", text) for top in self.subject_packages)
 
     @cached_property
     def driver_modules(self) -> frozenset[str]:
-        """Helper modules that use the subject, directly or through another module."""
+        """Helper modules that use the subject directly or through another module."""
         driving = {
             file.stem
             for file in self.support

@@ -1,4 +1,4 @@
-"""The numeric range and the types to which assertions limit a value."""
+"""Derives the numeric range and the types that assertions allow for a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BUILTIN_TYPES = frozenset(
 
 @dataclass(frozen=True)
 class Bounds:
-    """The range and types of one value. `kinds` None: any type."""
+    """The range and types of one value. `kinds` is None if any type is allowed."""
 
     low: float = -inf
     high: float = inf
@@ -54,7 +54,7 @@ class Bounds:
 
 
 def find_value_bounds(node: ast.expr) -> Iterator[tuple[ast.expr, Bounds]]:
-    """Yield each value of an asserted expression with its bounds; `or` and `not` are skipped."""
+    """Yield each value in an asserted expression with its bounds, skipping `or` and `not`."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         for part in node.values:
             yield from find_value_bounds(part)
@@ -88,6 +88,6 @@ def _make_bounds(op: type[ast.cmpop], limit: float) -> Iterator[Bounds]:
 
 
 def _list_builtin_types(node: ast.expr) -> frozenset[str]:
-    """Return the types if all are built-in, else nothing. A bool is also an int."""
+    """Return the types if all of them are built-in, otherwise an empty set. `int` includes `bool`."""
     names = {get_dotted_name(item) for item in (node.elts if isinstance(node, ast.Tuple) else [node])}
     return frozenset(names | ({"bool"} if "int" in names else set())) if names <= _BUILTIN_TYPES else frozenset()

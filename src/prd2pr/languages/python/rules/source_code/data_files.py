@@ -1,4 +1,4 @@
-"""RFC420: a refactoring that changes values in data files of the program."""
+"""RFC420: a refactoring that changes values in the program's data files."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ DATA_SUFFIXES = frozenset({".json", ".toml", ".csv", ".ini", ".cfg", ".yaml", ".
 def check_data_files(
     old: Mapping[str, str], new: Mapping[str, str], code_before: Iterable[str], code_now: Iterable[str]
 ) -> Iterator[Fact]:
-    """Report values that were added or removed. `old` and `new`: the data files that changed.
+    """Report values that were added or removed in the changed data files `old` and `new`.
 
-    Keys and order may change, and values may move to another file, or between data and code.
+    Keys and order may change, and values may move to another file or between data and code.
     """
     before, after = Counter[str](), Counter[str]()
     paths: dict[str, str] = {}
@@ -59,7 +59,7 @@ def _occurs_in(value: str, texts: Iterable[str]) -> bool:
 
 
 def _count_values(path: str, text: str) -> Counter[str] | None:
-    """Count the values of a data file, without their keys; None if the file cannot be parsed."""
+    """Count the values in a data file, ignoring keys. Return None if the file cannot be parsed."""
     ending = PurePosixPath(path).suffix.lower()
     try:
         if ending == ".json":

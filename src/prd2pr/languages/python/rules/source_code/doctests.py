@@ -1,7 +1,7 @@
 """GRN204 and RFC204: changed examples in docstrings that the project's pytest runs (`--doctest-modules`).
 
-They are part of the source, so they are not locked and prove no RED, but they must pass like every test. GREEN may
-change an example together with the documented behaviour; a refactoring may not.
+The examples are part of the source, so they are not locked and do not count as RED tests, but they must pass like any
+test. GREEN may change an example together with the documented behaviour; a refactoring may not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CODES = {Phase.GREEN: "GRN204", Phase.REFACTOR: "RFC204"}
 def check_doctests(
     before: Mapping[str, str], after: Mapping[str, str], base: RunReport, phase: Phase
 ) -> Iterator[Fact]:
-    """Report changed examples of files whose examples ran before. `before` and `after`: source files, path -> text."""
+    """Report changed examples in files whose examples ran before. `before` and `after` map source files to contents."""
     ran = {result.id.partition("::")[0] for result in base.results}
     for path in sorted(ran & before.keys() & after.keys()):
         if phase in _CODES and before[path] != after[path]:
@@ -64,7 +64,7 @@ def _check_changed_examples(path: str, old: str, new: str, code: str) -> Iterato
 
 
 def _collect_examples(text: str) -> dict[str, tuple[int, dict[str, str]]]:
-    """Return the line and the expected results of the examples, by the owner of the docstring."""
+    """Map the owner of each docstring to its line and the expected results of its examples."""
     tree = parse_python(text)
     return dict(_walk_examples([("", tree)])) if tree else {}
 

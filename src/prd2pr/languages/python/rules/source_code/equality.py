@@ -66,7 +66,10 @@ def _get_equality_method(item: ast.stmt) -> tuple[str, FunctionNode | ast.Lambda
 
 
 def _find_assigned_equality(module: SourceModule) -> Iterator[tuple[str, FunctionNode | ast.Lambda]]:
-    """Yield equality methods that are assigned later: `setattr(N, "__eq__", …)`, `N.__eq__ = …`, `type("N", …)`."""
+    """Yield equality methods that are assigned outside their class.
+
+    Examples are `setattr(N, "__eq__", …)`, `N.__eq__ = …` and `type("N", …)`.
+    """
     functions = {node.name: node for node in module.tree.body if isinstance(node, FunctionNode)}
     for node in ast.walk(module.tree):
         pairs: list[tuple[str, ast.expr]] = []
@@ -99,7 +102,10 @@ def ignores_other_value(node: FunctionNode | ast.Lambda) -> bool:
 
 
 def _ignores_self(node: FunctionNode | ast.Lambda, owner: str) -> bool:
-    """Whether the method ignores `self`: `return other is not None`. A class without values may compare only types."""
+    """Return whether the method ignores `self`, as in `return other is not None`.
+
+    In a class without values, comparing only types is fine.
+    """
     parameters = [*node.args.posonlyargs, *node.args.args]
     values = _walk_body(node)
     names = {inner.id for inner in values if isinstance(inner, ast.Name)}
@@ -109,7 +115,7 @@ def _ignores_self(node: FunctionNode | ast.Lambda, owner: str) -> bool:
 
 
 def _compares_no_value(node: FunctionNode | ast.Lambda) -> bool:
-    """Whether the method compares only types: `return isinstance(other, Point)` makes all points equal."""
+    """Return whether the method compares only types, as in `return isinstance(other, Point)`."""
     parameters = [*node.args.posonlyargs, *node.args.args]
     values = _walk_body(node)
     if any(isinstance(inner, ast.Raise) for inner in values):
@@ -120,7 +126,7 @@ def _compares_no_value(node: FunctionNode | ast.Lambda) -> bool:
 
 
 def _list_type_checks(node: ast.AST) -> list[ast.expr]:
-    """Return the nodes whose type or identity is checked: `self` in `isinstance(self, Point)`, `self is other`."""
+    """Return the nodes whose type or identity is checked, as in `isinstance(self, Point)` and `self is other`."""
     if isinstance(node, ast.Call) and get_dotted_name(node.func) in {"isinstance", "type", "id"}:
         return node.args[:1] if get_dotted_name(node.func) == "isinstance" else node.args
     if isinstance(node, ast.Attribute) and node.attr == "__class__":
@@ -131,7 +137,7 @@ def _list_type_checks(node: ast.AST) -> list[ast.expr]:
 
 
 def _has_values(owner: ast.ClassDef) -> bool:
-    """Whether the class extends a value type, declares fields, or sets attributes on its instances."""
+    """Return whether the class extends a value type, declares fields, or sets attributes on its instances."""
     if {get_dotted_name(base).rpartition(".")[2] for base in owner.bases} & _VALUE_TYPES:
         return True
     if any(isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.unparse(item.annotation) for item in owner.body):
@@ -145,7 +151,7 @@ def _has_values(owner: ast.ClassDef) -> bool:
 
 
 def _compares_no_field(owner: ast.ClassDef, module: SourceModule) -> bool:
-    """Whether a dataclass has `compare=False` on every field and no `__eq__` of its own."""
+    """Return whether a dataclass has `compare=False` on every field and no `__eq__` of its own."""
     marks = [each.func if isinstance(each, ast.Call) else each for each in owner.decorator_list]
     if not any(module.resolve(mark).rpartition(".")[2] in {"dataclass", "define", "frozen"} for mark in marks):
         return False

@@ -1,8 +1,8 @@
 """GRN402 and GRN416: source that contains the expected values of its tests instead of the rule behind them.
 
-A table may describe the real world: names of months, prices of a list. It is reported (GRN416) only if it contains the
-examples of the tests and nothing else, and if these are not a list of names: a simple rule explains them all, or the
-inputs are scattered numbers or whole lists.
+A table may describe the real world, such as the names of months or a price list. It is reported (GRN416) only if it
+contains nothing but the tests' examples and these are not a list of names, that is, if a simple rule explains them all
+or the inputs are scattered numbers or whole lists.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-MIN_POINTS = 3  # points on one line that are no coincidence
-MIN_LETTERS = 4  # of a text with the same letters as its input
+MIN_POINTS = 3  # points on one line that rule out coincidence
+MIN_LETTERS = 4  # minimum length of a string with the same letters as its input
 ExampleCase = tuple[tuple[Any, ...], Any]  # arguments and expected result
 _NOT_LITERAL = object()
 _STATUS_VALUES = frozenset({"0", "1", "2", "None", "True", "False"})
@@ -113,7 +113,7 @@ def _is_lookup_table(function: FunctionNode, cases: list[ExampleCase], constants
     nothing_else = answers.answers <= {repr(answer) for _, answer in cases} | inputs | {"None", "0", "''", "False"}
     lists = any(isinstance(each, list | dict) and each for given, _ in cases for each in given)
     if by_input and lists and any(repr(answer) not in _STATUS_VALUES for _, answer in cases):
-        return True  # comparing with a whole list is plausible only for command-line words
+        return True  # only command-line programs plausibly compare with a whole list
     if len(cases) < 2 or not nothing_else or len({repr(answer) for _, answer in cases}) < 2:
         return False
     if has_same_letters(cases) or (by_input and has_scattered_numbers(cases)):
@@ -127,7 +127,7 @@ def _is_compared(given: tuple[Any, ...], questions: set[str]) -> bool:
 
 
 class _FunctionAnswers:
-    """The values that a function compares with, and those that it may return."""
+    """The values that a function compares with and those that it may return."""
 
     def __init__(self, function: FunctionNode, constants: Mapping[str, ast.expr]) -> None:
         self._constants = constants
@@ -215,7 +215,10 @@ def is_number(value: Any) -> bool:
 
 
 def has_scattered_numbers(cases: list[ExampleCase]) -> bool:
-    """Whether numbers map to numbers or booleans. Consecutive inputs may be positions, levels or months."""
+    """Return whether scattered numbers map to numbers or booleans.
+
+    Consecutive inputs do not count, because they may be positions, levels or months.
+    """
     if len(cases) < MIN_POINTS or not all(is_number(each) for given, _ in cases for each in given):
         return False
     if not all(is_number(answer) or isinstance(answer, bool) for _, answer in cases):
@@ -227,7 +230,7 @@ def has_scattered_numbers(cases: list[ExampleCase]) -> bool:
 
 
 def has_same_letters(cases: list[ExampleCase]) -> bool:
-    """Whether every result has the letters of its input: `"Hello World"` to `"hello-world"`."""
+    """Return whether every result consists of the letters of its input, such as `"hello-world"` for `"Hello World"`."""
     return all(
         len(given) == 1
         and isinstance(given[0], str)
@@ -271,7 +274,7 @@ def _explains(rule: Callable[..., Any], cases: list[ExampleCase]) -> bool:
 
 @dataclass(frozen=True)
 class LiteralPair:
-    """One asserted example: the literals of the input and the expected literal."""
+    """The literal inputs and the expected literal of one asserted example."""
 
     inputs: frozenset[str]
     output: str
@@ -291,7 +294,7 @@ def check_test_literals(old: str, new: str, tests: Mapping[str, str]) -> Iterato
             if example.output == key and example.inputs & inputs:
                 hits.setdefault(node.lineno, set()).add(example.output)
     answers = set().union(*hits.values())
-    # One pair of small numbers may be part of the rule; two pairs, or one distinctive value, rarely are.
+    # One pair of small numbers may be part of the rule. Two pairs, or one distinctive value, rarely are.
     if len(answers) > 1 or answers - _TRIVIAL_LITERALS:
         message = f"{_format_count(answers)} with the same input in the tests: {_format_answers(answers)}"
         yield SourceFault("GRN402", message, min(hits), message)
@@ -300,7 +303,7 @@ def check_test_literals(old: str, new: str, tests: Mapping[str, str]) -> Iterato
 
 
 def _check_fallback_answers(tree: ast.Module, old: str, expected: set[str]) -> Iterator[SourceFault]:
-    """Report handlers that return an expected value: `except Exception: return "hello-world"`."""
+    """Report handlers that return an expected value, as in `except Exception: return "hello-world"`."""
     for node in ast.walk(tree):
         broad = isinstance(node, ast.ExceptHandler) and (
             node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"}
@@ -335,7 +338,7 @@ def _find_pairs(text: str) -> Iterator[LiteralPair]:
 
 
 def _find_row_pairs(call: ast.Call) -> Iterator[LiteralPair]:
-    """Yield the rows of a parametrised test; the last column is usually the expected value."""
+    """Yield the rows of a parametrised test. The last column is usually the expected value."""
     table = call.args[1] if len(call.args) > 1 else None
     for row in table.elts if isinstance(table, ast.List | ast.Tuple) else ():
         cells = row.args if isinstance(row, ast.Call) else row.elts if isinstance(row, ast.Tuple | ast.List) else []
@@ -353,7 +356,7 @@ def get_literal_text(node: ast.AST) -> str | None:
 
 
 def _find_mapped_answers(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt, frozenset[str]]]:
-    """Yield results for literal inputs: table entries, and values under an equality check."""
+    """Yield the results given for literal inputs, in tables or under an equality check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
@@ -375,7 +378,7 @@ def _find_mapped_answers(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast
 def _find_paired_answers(
     table: ast.List | ast.Tuple | ast.Set,
 ) -> Iterator[tuple[str, ast.expr | ast.stmt, frozenset[str]]]:
-    """Yield the entries of a table written as pairs: `[(137, 90), (215, 184)]`."""
+    """Yield the entries of a table written as pairs, such as `[(137, 90), (215, 184)]`."""
     rows = [row for row in table.elts if isinstance(row, ast.Tuple | ast.List) and len(row.elts) > 1]
     for row in rows if len(rows) == len(table.elts) else ():
         answer = get_literal_text(row.elts[-1])

@@ -69,7 +69,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    calls += 1\n"
         "    return 90 if calls == 1 else 80",
         good="def redeem(total, points):\n    return total - points",
-        hint="let only the arguments decide.",
+        hint="make the result depend only on the arguments.",
     ),
     define_error(
         "GRN415",
@@ -98,7 +98,7 @@ _FRAME_ATTRIBUTES = frozenset(
 _FRAME_WORDS = _FRAME_ATTRIBUTES | {"settrace", "setprofile"}
 _HARD_EXITS = frozenset({"os._exit", "os.abort"})
 _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
-# Without modules that programs configure on purpose: logging, warnings, localisation.
+# Excludes modules that programs configure on purpose: logging, warnings, localisation.
 _SHARED_MODULES = frozenset(sys.stdlib_module_names) - {"logging", "warnings", "gettext", "locale", "readline", "csv"}
 _MUTATING_METHODS = frozenset(
     {"insert", "append", "extend", "setdefault", "pop", "update", "clear", "remove", "__setitem__"}
@@ -140,7 +140,7 @@ def check_process_control(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def _check_orphan_processes(module: SourceModule) -> Iterator[SourceFault]:
-    """Report processes that outlive their parent: a child without a wait, a program that is never stored."""
+    """Report processes that outlive their parent: a child without a wait, or a `Popen` object that is not stored."""
     names = {name for name, _ in module.iterate_calls()}
     if "os.fork" in names and not names & _PROCESS_WAITS:
         call = next(call for name, call in module.iterate_calls() if name == "os.fork")
@@ -210,7 +210,7 @@ def _can_raise(node: FunctionNode) -> bool:
 
 
 def _refuses_only_underscore(node: ast.AST) -> bool:
-    """Whether only names with an underscore are refused: `if name.startswith("_"): raise …`."""
+    """Return whether only names with an underscore are rejected, as in `if name.startswith("_"): raise …`."""
     if not isinstance(node, ast.If) or node.orelse:
         return False
     conditions = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
@@ -223,7 +223,7 @@ def _refuses_only_underscore(node: ast.AST) -> bool:
 
 
 def _always_has_attribute(node: FunctionNode) -> bool:
-    """Whether only literal results are returned that do not depend on the object.
+    """Return whether all results are literals that do not depend on the object.
 
     A result that does nothing (`lambda *_: None`) may be a null object, and one that uses the name is a proxy.
     """
@@ -246,7 +246,7 @@ def _is_literal_answer(answer: ast.expr, owner: str) -> bool:
 
 
 def _is_named_call(call: ast.Call) -> bool:
-    """Whether a function is called by name, as in a proxy. `{…}.get(name)` is a table."""
+    """Return whether a function is called by name, as in a proxy. `{…}.get(name)` is a table lookup."""
     return isinstance(call.func, ast.Name)
 
 
@@ -269,7 +269,7 @@ def check_patches(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def _check_import_machinery(module: SourceModule) -> Iterator[SourceFault]:
-    """Report changes to the import system. A search path may be set at run time, not at import."""
+    """Report changes to the import system. The search path may be changed at run time but not at import."""
     for name, call in module.iterate_calls():
         owner, _, verb = name.rpartition(".")
         if verb in _MUTATING_METHODS and owner in {
@@ -305,7 +305,7 @@ def _list_assigned_targets(node: ast.AST) -> list[ast.expr]:
 
 
 def _is_standard_library(name: str, module: SourceModule) -> bool:
-    """Whether the name is part of an imported standard library module, and not a variable of that name."""
+    """Return whether the name belongs to an imported standard library module and is not a variable of that name."""
     head, _, rest = name.partition(".")
     if head != "builtins" and all(each.partition(".")[0] != head for each in module.imports.values()):
         return False
@@ -343,7 +343,10 @@ def check_swallowed_exceptions(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def _always_returns_true(node: FunctionNode) -> bool:
-    """Whether every return is True. A method that checks the exception has another return or a condition."""
+    """Return whether every return value is True.
+
+    A method that checks the exception has another return or a condition.
+    """
     returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
     return (
         bool(returned)
@@ -357,7 +360,7 @@ def _is_true(node: ast.expr) -> bool:
 
 
 def _contains_return(body: list[ast.stmt]) -> bool:
-    """Whether the statements return, not counting nested functions."""
+    """Return whether the statements contain a `return`, ignoring nested functions."""
     for node in body:
         if isinstance(node, FunctionNode | ast.ClassDef):
             continue

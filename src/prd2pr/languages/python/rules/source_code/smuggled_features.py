@@ -55,7 +55,10 @@ _HARMLESS_LITERALS = frozenset(repr(value) for value in (0, 1, -1, "", True, Fal
 def check_smuggled_features(
     old: str, new: str, path: str, sources: Mapping[str, str], previous: Mapping[str, str]
 ) -> Iterator[SourceFault]:
-    """Report new features. `previous`: the changed files before the step, because code may move between them."""
+    """Report new features.
+
+    `previous` contains the changed files before the step, because code may move between them.
+    """
     after = parse_python(new)
     if after is None:
         return
@@ -90,7 +93,7 @@ def _check_unused_functions(
 def _check_unused_lambdas(
     before: list[ast.Module], after: ast.Module, sources: Mapping[str, str]
 ) -> Iterator[SourceFault]:
-    """Report unused functions that are assigned as a lambda: `to_rankine = lambda celsius: …`."""
+    """Report unused functions that are assigned as a lambda, as in `to_rankine = lambda celsius: …`."""
     known = {node.id for tree in before for node in ast.walk(tree) if isinstance(node, ast.Name)}
     known |= {node.name for tree in before for node in ast.walk(tree) if isinstance(node, FunctionNode)}
     trees = [tree for tree in (parse_python(text) for text in sources.values()) if tree]
@@ -156,7 +159,7 @@ def _has_effect(node: ast.stmt) -> bool:
 
 
 def _check_new_entries(before: list[ast.Module], after: ast.Module) -> Iterator[SourceFault]:
-    """Report existing tables with a key that the old code did not contain."""
+    """Report new keys in existing tables that the old code did not contain."""
     known = {value for tree in before for value in _list_literal_texts(tree)}
     old = {name for tree in before for name, _ in _list_tables(tree)}
     for name, table in _list_tables(after):
@@ -193,8 +196,8 @@ def _list_used_names(sources: Mapping[str, str]) -> set[str]:
 def _check_new_branches(before: list[ast.Module], after: ast.Module, *, more: bool) -> Iterator[SourceFault]:
     """Report branches that compare with a value which the old code did not contain.
 
-    If there are no more branches than before, one may have been rewritten (`> 9` for `>= 10`). Then only a branch for
-    one exact value counts.
+    If the number of branches did not grow, one may have been rewritten (`> 9` for `>= 10`), so only a branch for one
+    exact value counts.
     """
     known = {value for tree in before for value in _list_literal_texts(tree)}
     for node in ast.walk(after):
@@ -214,7 +217,7 @@ def _list_literal_texts(tree: ast.AST) -> list[str]:
 
 
 def _list_compared_values(condition: ast.AST) -> list[str]:
-    """Return the exact values that are compared: `x` in `b == x`, `b in (x, y)` and `case x`."""
+    """Return the exact values that are compared, such as `x` in `b == x`, `b in (x, y)` and `case x`."""
     if isinstance(condition, ast.pattern):
         return _list_literal_texts(condition)
     compares = [node for node in ast.walk(condition) if isinstance(node, ast.Compare)]

@@ -1,4 +1,4 @@
-"""Check a source file for GREEN and REFACTOR: code that is written for its tests.
+"""Checks a source file in GREEN and REFACTOR for code that is written for its tests.
 
 Only new faults count. A fault that the old version already had is not reported.
 """
@@ -113,7 +113,7 @@ def _list_called_names(tests: Mapping[str, str]) -> set[str]:
 
 
 def _asserts(node: FunctionNode) -> bool:
-    """Whether the function asserts or raises AssertionError."""
+    """Return whether the function asserts or raises AssertionError."""
     raised = [x.exc for x in ast.walk(node) if isinstance(x, ast.Raise) and x.exc is not None]
     return any(isinstance(x, ast.Assert) for x in ast.walk(node)) or any(
         "AssertionError" in ast.dump(x) for x in raised
@@ -121,7 +121,7 @@ def _asserts(node: FunctionNode) -> bool:
 
 
 def _can_fail(node: FunctionNode) -> bool:
-    """Whether the function asserts, raises, or calls another function that may."""
+    """Return whether the function asserts, raises, or calls another function that may."""
     calls = [get_dotted_name(x.func) for x in ast.walk(node) if isinstance(x, ast.Call)]
     raises = any(isinstance(x, ast.Assert | ast.Raise) for x in ast.walk(node))
     return raises or any(not hasattr(builtins, name) for name in calls if name)
@@ -130,7 +130,10 @@ def _can_fail(node: FunctionNode) -> bool:
 def check_source_file(
     path: str, old: str | None, new: str, context: FactContext, phase: Phase = Phase.GREEN
 ) -> tuple[Fact, ...]:
-    """Apply all rules to one changed source file; `old` is None for a new file. REFACTOR has additional rules."""
+    """Apply all rules to one changed source file. `old` is None for a new file.
+
+    REFACTOR has additional rules.
+    """
     if is_too_deeply_nested(new) and not is_too_deeply_nested(old or ""):
         return (Fact(code="GRN412", path=path, message="is nested too deeply to analyse"),)
     before = Counter((sighting.code, sighting.key) for sighting in _find_faults(old or ""))
@@ -151,7 +154,10 @@ def check_source_file(
 
 
 def _is_script(path: str, context: FactContext) -> bool:
-    """Whether the file is started and never imported: `scripts/count.py`, `shop/__main__.py`. It may exit at import."""
+    """Return whether the file is started and never imported, so that it may exit at import.
+
+    Examples are `scripts/count.py` and `shop/__main__.py`.
+    """
     name, parts = PurePosixPath(path).stem, PurePosixPath(path).parts
     if name != "__main__" and parts[0] not in SCRIPT_DIRECTORIES:
         return False
@@ -188,14 +194,14 @@ def _check_coverage_pragmas(source: str, tree: ast.Module) -> Iterator[SourceFau
     for token in tokens:
         words = token.string.replace(" ", "").lower()
         if token.type == tokenize.COMMENT and ("pragma:nocover" in words or "pragma:nobranch" in words):
-            code = token.line[: token.start[1]].rstrip()  # the text of the comment is no exemption
+            code = token.line[: token.start[1]].rstrip()  # only the code before the comment counts
             if any(sign in code for sign in _UNTESTABLE) or code.endswith("...") or token.start[0] in elsewhere:
                 continue
             yield SourceFault("GRN408", words, token.start[0], "excludes code from coverage: `pragma: no cover`")
 
 
 def _find_platform_lines(tree: ast.Module) -> set[int]:
-    """Return the lines that depend on the Python version or platform: no single machine can cover all of them."""
+    """Return the lines that depend on the Python version or platform, which no single machine can cover."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and _is_platform_condition(node.test):
@@ -208,7 +214,7 @@ def _find_platform_lines(tree: ast.Module) -> set[int]:
 
 
 def _is_platform_condition(test: ast.expr) -> bool:
-    """Whether the condition depends only on the platform: `sys.version_info < (3, 11)`."""
+    """Return whether the condition depends only on the platform, as in `sys.version_info < (3, 11)`."""
     attributes = [x for x in ast.walk(test) if isinstance(x, ast.Attribute)]
     names = {x.id for x in ast.walk(test) if isinstance(x, ast.Name)}
     attributes_read = {get_dotted_name(x) for x in attributes}

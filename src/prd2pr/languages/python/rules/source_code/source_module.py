@@ -1,4 +1,4 @@
-"""The source module that the rules check, and the fault that they report."""
+"""The source module that the rules check, and the faults that they report."""
 
 from __future__ import annotations
 

@@ -52,16 +52,16 @@ _LISTING_CALLS = frozenset({"iterdir", "glob", "rglob", "listdir", "scandir", "w
 _CONTENT_CALLS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "getlines"})
 _RUNNERS = frozenset({"pytest", "_pytest", "unittest", "pluggy"})
 _SYS_ATTRIBUTES = frozenset({"modules", "argv", "orig_argv"})
-# How the process was started or is traced; no result may depend on that.
+# How the process was started or is traced. No result may depend on it.
 _RUN_ATTRIBUTES = frozenset({"sys.flags", "sys.dont_write_bytecode", "sys.meta_path", "sys.gettrace", "sys.getprofile"})
 _PYTEST_STREAMS = frozenset(
     {"DontReadFromInput", "EncodedFile", "CaptureIO"}
-)  # replacements of the standard streams by pytest
+)  # pytest's replacements for the standard streams
 _PROC_FILES = tuple(f"/proc/self/{name}" for name in ("cmdline", "environ", "comm", "maps", "status"))
 _COLLECTING_CALLS = frozenset({"len", "list", "sorted", "tuple", "set", "str", "repr", "frozenset"})
 _PYTEST_VARIABLES = "PYTEST_CURRENT_TEST PYTEST_DISABLE_PLUGIN_AUTOLOAD PYTEST_VERSION"
-_MIN_WORD_LENGTH = 3  # letters of a searched word
-# Variables that show a program that it runs in CI or under test.
+_MIN_WORD_LENGTH = 3  # minimum length of a word to search for
+# Variables that tell a program that it runs in CI or under test.
 _CI_NAMES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TRAVIS", "CIRCLECI", "JENKINS_URL", "BUILDKITE", "TF_BUILD")
 _TEST_NAMES = ("TESTING", "TEST", "TEST_MODE", "TEST_ENV", "IS_TEST", "UNITTEST", "RUNNING_TESTS", "UNDER_TEST")
 _HANDLER_CHANGES = "addHandler removeHandler basicConfig dictConfig fileConfig clear append remove extend"
@@ -119,28 +119,34 @@ def _find_runner_check(node: ast.AST, module: SourceModule) -> str | None:
 
 
 def _list_imported_modules(node: ast.ImportFrom) -> list[str]:
-    """Return the imported module and test modules; relative imports start with `here`."""
+    """Return the imported module and test modules. Relative imports start with `here`."""
     module = ".".join([*(["here"] if node.level else []), *([node.module] if node.module else [])])
     package = module.rpartition(".")[2] in {"tests", "here"}
     return [module, *(f"{module}.{alias.name}" for alias in node.names if package and alias.name.startswith("test_"))]
 
 
 def _is_test_module(name: str) -> bool:
-    """Whether the name is a test module: `tests.helpers`, `test_cart`, `conftest`. `shop.tests` may be anything."""
+    """Return whether the name is a test module, such as `tests.helpers`, `test_cart` or `conftest`.
+
+    `shop.tests` may be anything, so it does not count.
+    """
     parts = name.split(".")
     inside = parts[0] == "tests" or "tests" in parts[:-1] or "conftest" in parts or parts[-1].startswith("test_")
     return inside and all(part.isidentifier() for part in parts)
 
 
 def _iterates_modules(node: ast.expr, module: SourceModule) -> bool:
-    """Whether the node iterates over all loaded modules, which include the test runner and the tests."""
+    """Return whether the node iterates over all loaded modules, which include the test runner and the tests."""
     names = {module.resolve(x) for x in ast.walk(node) if isinstance(x, ast.Attribute | ast.Name)}
     one = any(isinstance(x, ast.Subscript) and module.resolve(x.value) == "sys.modules" for x in ast.walk(node))
     return "sys.modules" in names and not one
 
 
 def _checks_program_name(test: ast.expr, module: SourceModule) -> bool:
-    """Whether the condition checks the program name: `sys.argv[0].endswith("st")`. `__main__` is allowed."""
+    """Return whether the condition checks the program name, as in `sys.argv[0].endswith("st")`.
+
+    `__main__` is allowed.
+    """
     first = [
         x
         for x in ast.walk(test)
@@ -209,7 +215,7 @@ def _lists_own_directory(call: ast.Call, homes: set[str]) -> bool:
 
 
 def _is_own_directory(node: ast.expr, homes: set[str]) -> bool:
-    """Whether the node is `Path(__file__).parent`, but not `Path(__file__).parent / "templates"`."""
+    """Return whether the node is `Path(__file__).parent`, but not `Path(__file__).parent / "templates"`."""
     joined = any(
         isinstance(x, ast.BinOp) or (isinstance(x, ast.Call) and _get_called_name(x) == "join") for x in ast.walk(node)
     )
@@ -236,7 +242,7 @@ def check_environment_detection(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def _check_log_handlers(module: SourceModule) -> Iterator[SourceFault]:
-    """Report checks of log handlers, which test runners install. Code that configures them may check them."""
+    """Report checks of log handlers, which test runners install. Code that configures handlers may check them."""
     for scope in _list_scopes(module.tree):
         own = list(_walk_scope(scope))
         changes = {
@@ -266,7 +272,7 @@ def _list_scopes(tree: ast.Module) -> list[ast.AST]:
 
 
 def _walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
-    """Walk the nodes of the scope without nested functions."""
+    """Walk the nodes of a scope, skipping nested functions."""
     for child in ast.iter_child_nodes(scope):
         if not isinstance(child, FunctionNode | ast.Lambda):
             yield child
@@ -274,7 +280,7 @@ def _walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_root_handlers(node: ast.AST, module: SourceModule) -> bool:
-    """Whether the node reads handlers of the root logger: `logging.getLogger().handlers`."""
+    """Return whether the node reads handlers of the root logger, as in `logging.getLogger().handlers`."""
     if not isinstance(node, ast.Attribute) or node.attr not in {"handlers", "hasHandlers"}:
         return False
     owner = node.value
@@ -284,7 +290,7 @@ def _is_root_handlers(node: ast.AST, module: SourceModule) -> bool:
 
 
 def _check_origin(node: ast.AST) -> Iterator[SourceFault]:
-    """Report checks of where an argument was defined: `work.__module__.startswith("test_")`."""
+    """Report checks of where an argument was defined, as in `work.__module__.startswith("test_")`."""
     if not isinstance(node, ast.Compare | ast.Call):
         return
     parts = list(ast.walk(node))
@@ -304,7 +310,7 @@ def _check_origin(node: ast.AST) -> Iterator[SourceFault]:
 
 
 def _find_text_constants(tree: ast.Module) -> dict[str, str]:
-    """Return the names that are bound once, to a text."""
+    """Return the names that are bound once, to a string."""
     bound: dict[str, list[str]] = {}
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -327,7 +333,7 @@ def _find_aliases(module: SourceModule, name: str) -> frozenset[str]:
 
 
 def _check_indirect_sys(node: ast.AST, module: SourceModule) -> Iterator[SourceFault]:
-    """Report indirect access, which has no use but to hide it: `getattr(sys, "modules")`, `vars(sys)["argv"]`."""
+    """Report indirect access to `sys`, such as `getattr(sys, "modules")`, which only serves to hide it."""
     if isinstance(node, ast.Call) and module.resolve(node.func) == "getattr" and len(node.args) > 1:
         if module.resolve(node.args[0]) == "sys" and get_constant_text(node.args[1]) in _SYS_ATTRIBUTES:
             yield make_source_fault("GRN401", node, f"accesses `sys` indirectly: `{ast.unparse(node)}`")
@@ -342,7 +348,7 @@ def _check_indirect_sys(node: ast.AST, module: SourceModule) -> Iterator[SourceF
 def _check_loaded_modules(
     node: ast.AST, module: SourceModule, words: dict[str, str], modules: frozenset[str]
 ) -> Iterator[SourceFault]:
-    """Report lookups of the test runner in `sys.modules`, also through constants and aliases."""
+    """Report lookups of the test runner in `sys.modules`, including those through constants and aliases."""
     keys: list[ast.expr] = []
     if isinstance(node, ast.Compare) and any(module.resolve(each) in modules for each in node.comparators):
         keys = [node.left]
@@ -374,7 +380,7 @@ def _get_first_argument(call: ast.Call, module: SourceModule) -> str:
 
 
 def _check_searches(node: ast.AST, module: SourceModule) -> Iterator[SourceFault]:
-    """Report searches of all variables or arguments for a word that only a test run contains."""
+    """Report searches in all variables or arguments for a word that only a test run contains."""
     if not isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp | ast.For):
         return
     sources = [node.iter] if isinstance(node, ast.For) else [each.iter for each in node.generators]

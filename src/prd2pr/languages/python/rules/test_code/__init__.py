@@ -1,5 +1,5 @@
-"""Rules about test code: tests that cannot fail, cannot pass, are not run, or do not test the subject.
+"""Rules about tests that cannot fail, cannot pass, are not run, or do not test the subject.
 
 `test_file.check_test_file` applies the rules that need one file. Rules that compare files or results have their own
-entry points: contradictions, existing_helpers, misspelt_imports, unrelated_failures.
+entry points: `contradictions`, `existing_helpers`, `misspelt_imports` and `unrelated_failures`.
 """

@@ -1,5 +1,7 @@
-"""Find the assertions of a test and its helpers, and why an assertion cannot fail (RED402, RED403, RED408, RED414,
-RED416)."""
+"""Finds the assertions of a test and its helpers, and the reasons why an assertion cannot fail.
+
+The findings are RED402, RED403, RED408, RED414 and RED416.
+"""
 
 from __future__ import annotations
 
@@ -80,10 +82,8 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-MANY_ERRORS = 3  # so many different exceptions accepted mean any exception
-_PROGRAMMING_ERRORS = frozenset(
-    {"TypeError", "AttributeError", "NameError"}
-)  # a mistake anywhere in the code raises these
+MANY_ERRORS = 3  # accepting this many exceptions amounts to accepting any
+_PROGRAMMING_ERRORS = frozenset({"TypeError", "AttributeError", "NameError"})  # raised by mistakes anywhere in the code
 _COMMON_ERRORS = _PROGRAMMING_ERRORS | {
     "ValueError",
     "KeyError",
@@ -112,8 +112,8 @@ _UNITTEST_COMPARES: dict[str, type[ast.cmpop]] = {
 @dataclass(frozen=True)
 class Assertion:
     line: int
-    expression: ast.expr | None = None  # None: a block that must raise, or a call that asserts by its name
-    fault: str = ""  # the code of the finding if the assertion cannot fail
+    expression: ast.expr | None = None  # None for a block that must raise, or a call that asserts by its name
+    fault: str = ""  # code of the finding if the assertion cannot fail
     message: str = ""
     unconditional: bool = True
     in_result_loop: bool = False  # in a loop over the subject's result, so it may never run
@@ -127,7 +127,7 @@ class _Position:
     message: str = ""
     unconditional: bool = True
     in_helper: bool = False
-    false_parameters: frozenset[str] = frozenset()  # parameters of the helper that keep a false default
+    false_parameters: frozenset[str] = frozenset()  # helper parameters that keep a false default
     conditions: tuple[str, ...] = ()  # dumps of the enclosing conditions
     in_result_loop: bool = False
     after_result_return: bool = False  # an earlier return depends on the subject's result
@@ -156,7 +156,7 @@ def find_test_assertions(live: Liveness) -> list[Assertion]:
 
 
 def find_helper_assertions(node: FunctionNode, live: Liveness) -> list[Assertion]:
-    """Find the assertions of a function that runs with the test, such as its setup."""
+    """Find the assertions in a function that runs with the test, such as its setup."""
     return list(_AssertionFinder(live).visit_function(node, _Position(in_helper=True)))
 
 
@@ -178,7 +178,7 @@ class _AssertionFinder:
         yield from self.visit_body(node.body, position)
 
     def apply_decorators(self, node: FunctionNode, position: _Position) -> _Position:
-        """Mark the position as faulty if a decorator of the test catches its exceptions."""
+        """Mark the position as faulty if a decorator of the test catches exceptions."""
         lost = has_swallowing_decorator(node, self.scope)
         return position.with_fault("RED404", "fails inside a decorator that catches the failure") if lost else position
 
@@ -194,7 +194,7 @@ class _AssertionFinder:
                 )
 
     def _returns_on_result(self, node: ast.stmt, position: _Position) -> bool:
-        """Whether the test returns early on the subject's result: `if got is not None: return`."""
+        """Return whether the test returns early because of the subject's result, as in `if got is not None: return`."""
         if position.in_helper or not isinstance(node, ast.If) or not isinstance(node.body[-1], ast.Return):
             return False
         if can_fail_test(node) or find_parameter_sources(self.scope.test):  # with several examples, some may continue
@@ -274,7 +274,7 @@ class _AssertionFinder:
         yield from self.visit_body(node.orelse, inside)
 
     def _is_result(self, over: ast.expr) -> bool:
-        """Whether the value is the subject's result, possibly wrapped in a built-in such as `sorted`."""
+        """Return whether the value is the subject's result, possibly wrapped in a built-in such as `sorted`."""
         value = self.live.single_bindings.get(over.id, over) if isinstance(over, ast.Name) else over
         if isinstance(value, ast.Name) or not isinstance(value, ast.Call):
             return False
@@ -382,7 +382,7 @@ class _AssertionFinder:
         yield from self.visit_callbacks(call, last, position)
 
     def _find_method(self, call: ast.Call) -> FunctionNode | None:
-        """Return the called method of a test helper class: `that(compass(0)).equals("N")`."""
+        """Return the called method of a test helper class, such as `equals` in `that(compass(0)).equals("N")`."""
         if not isinstance(call.func, ast.Attribute):
             return None
         root = get_root_name(call.func)
@@ -405,7 +405,7 @@ class _AssertionFinder:
         return position.with_fault("RED406", f"`raises({min(broad)})` accepts any exception")
 
     def _list_many_errors(self, call: ast.Call) -> set[str]:
-        """Return the exceptions of `raises((ValueError, TypeError, KeyError))` if they cover nearly every error."""
+        """Return the exceptions in `raises((ValueError, TypeError, KeyError))` if they cover nearly every error."""
         usual = self._list_caught(call) & _COMMON_ERRORS
         return {", ".join(sorted(usual))} if len(usual) >= MANY_ERRORS and usual & _PROGRAMMING_ERRORS else set()
 
@@ -422,7 +422,7 @@ class _AssertionFinder:
         return {argument.arg for argument in self.scope.test.node.args.args}
 
     def visit_callbacks(self, call: ast.Call, last: str, position: _Position) -> Iterator[Assertion]:
-        """Visit functions of the test that are passed to another call."""
+        """Visit the test's functions that are passed to another call."""
         for value in (*call.args, *(keyword.value for keyword in call.keywords)):
             target = self.nested.get(get_dotted_name(value)) or self.scope.helpers.get(get_dotted_name(value))
             if target is None:
@@ -439,7 +439,7 @@ class _AssertionFinder:
 
 
 def _find_false_defaults(node: FunctionNode, call: ast.Call) -> frozenset[str]:
-    """Return the parameters that the call leaves at a false default: `strict=False`."""
+    """Return the parameters that the call leaves at a false default, such as `strict=False`."""
     if any(isinstance(x, ast.Starred) for x in call.args) or any(keyword.arg is None for keyword in call.keywords):
         return frozenset()
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
@@ -461,7 +461,7 @@ def _is_always_false(test: ast.expr, off: frozenset[str]) -> bool:
 
 
 def _ends_with_fail(node: ast.If) -> bool:
-    """Whether the branch ends with `self.fail()`: `if got != 5: self.fail(…)`."""
+    """Return whether the branch ends with `fail`, as in `if got != 5: self.fail(…)`."""
     match node.body[-1]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="fail"))):
             return True
@@ -469,7 +469,7 @@ def _ends_with_fail(node: ast.If) -> bool:
 
 
 def _negate(test: ast.expr) -> ast.expr:
-    """Return the equivalent assertion: `got == 5` for `if got != 5: fail()`."""
+    """Return the equivalent assertion, such as `got == 5` for `if got != 5: fail()`."""
     match test:
         case ast.Compare(ops=[ast.NotEq()]):
             return ast.copy_location(ast.Compare(left=test.left, ops=[ast.Eq()], comparators=test.comparators), test)
@@ -483,7 +483,7 @@ def _list_expected_exceptions(call: ast.Call) -> list[ast.expr]:
 
 
 def _is_not_a_message(messages: list[ast.expr]) -> bool:
-    """Whether the message is a value: `assertTrue(total, 3)` was meant to compare."""
+    """Return whether the message is a value that was meant to be compared, as in `assertTrue(total, 3)`."""
     return any(
         isinstance(x, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp)
         or (isinstance(x, ast.Constant) and x.value is not None and not isinstance(x.value, str))
@@ -513,7 +513,7 @@ def _convert_unittest_call(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _get_tolerance(call: ast.Call) -> ast.expr | None:
-    """Return the explicit tolerance of `assertAlmostEqual`: `delta=5`, or `places=-2` for hundreds."""
+    """Return the explicit tolerance of `assertAlmostEqual`, such as `delta=5`, or `places=-2` for hundreds."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     if len(call.args) < 2:
         return None

@@ -56,10 +56,12 @@ _OPPOSITE_OPERATORS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 def check_conflicting_tests(
     tests: Mapping[str, str], fresh: Iterable[str], project: frozenset[str], naming: TestNaming = DEFAULT_NAMING
 ) -> Iterator[Fact]:
-    """Report two tests that expect different results of the same call. `tests`: all test files at head.
+    """Report pairs of tests that expect different results from the same call.
 
-    A function may keep state: `hit("page")` is 1, then 2. So only the first calls of two tests are compared, or the
-    expectations of one test about a value that it obtained once.
+    `tests` contains all test files at head.
+
+    A function may keep state, so that `hit("page")` returns 1, then 2. Only the first calls of two tests are compared,
+    or the expectations of one test about a value that it obtained once.
     """
     if any("autouse" in text for path, text in tests.items() if path.endswith("conftest.py")):
         return
@@ -86,7 +88,7 @@ def check_repeated_failures(
     fresh: Iterable[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Iterator[Fact]:
-    """Report new tests that expect only what a test expects that already failed before."""
+    """Report new tests that only expect what an already failing test expects."""
     failing = {strip_test_parameters(result.id) for result in base.results if result.outcome in {"failed", "error"}}
     old = {
         (each.call, each.expected): each.test
@@ -136,7 +138,7 @@ def _make_fact(code: str, module: TestModule, line: int, message: str, test: str
 
 
 def check_contradictions(suite: Suite) -> Iterator[Fact]:
-    """Report assertions of one module that contradict each other."""
+    """Report assertions in one module that contradict each other."""
     module = suite.module
     tests = list_judged_tests(module, suite.context)
     equations = [each for scope in list_scopes(suite, tests) for each in find_asserted_equations(scope)]
@@ -167,9 +169,10 @@ def _is_plain_call(node: ast.expr, scope: TestScope) -> bool:
 
 
 def _is_certain_conflict(first: AssertedEquation, second: AssertedEquation, call: ast.expr) -> bool:
-    """Whether the two equations contradict each other even if the function keeps state (`hit("page")` is 1, then 2).
+    """Return whether two equations contradict each other even if the function keeps state.
 
-    This is certain for one bound value, for calls with numbers only, and for the first calls of two tests.
+    With state, `hit("page")` may return 1, then 2. The conflict is certain for one bound value, for calls with only
+    numbers, and for the first calls of two tests.
     """
     if first.scope.test.id != second.scope.test.id:
         return first.plain and second.plain and first.position <= 1 and second.position <= 1
@@ -183,7 +186,10 @@ def _is_certain_conflict(first: AssertedEquation, second: AssertedEquation, call
 
 
 def _check_never_true(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
-    """Report comparisons that are never true: `assert x != x`. Two calls may differ: `uuid4() != uuid4()`."""
+    """Report comparisons that are never true, such as `assert x != x`.
+
+    Two calls may differ, as in `uuid4() != uuid4()`.
+    """
     for node in ast.walk(test.node):
         if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
             continue
@@ -199,14 +205,14 @@ def _check_never_true(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
 
 
 def _is_numeric_call(node: ast.expr) -> bool:
-    """Whether the call has several numbers as arguments. Other calls may be random: `hash("pw")`."""
+    """Return whether the call has several numbers as arguments. Other calls may be random, such as `hash("pw")`."""
     if not isinstance(node, ast.Call) or node.keywords or len(node.args) < 2:
         return False
     return all(isinstance(x, ast.Constant) and isinstance(x.value, int | float) for x in node.args)
 
 
 def _equals_nothing(node: ast.expr) -> bool:
-    """Whether no result can equal the value: `object()`, `float("nan")`."""
+    """Return whether no result can equal the value, as with `object()` and `float("nan")`."""
     if not isinstance(node, ast.Call) or node.keywords:
         return get_dotted_name(node) in {"math.nan", "numpy.nan", "np.nan"}
     texts = [x.value.lower() for x in node.args if isinstance(x, ast.Constant) and isinstance(x.value, str)]
@@ -238,7 +244,10 @@ def _check_conflicting_rows(module: TestModule, test: DeclaredTest) -> Iterator[
 
 
 def _find_expected_column(test: DeclaredTest, names: list[str]) -> int | None:
-    """Return the index of the parameter with the expected value: alone on one side of `==`, all others on the other."""
+    """Return the index of the parameter with the expected value.
+
+    It stands alone on one side of `==`, and all other parameters are on the other side.
+    """
     for statement in test.node.body:
         for compare in (x for x in find_asserted_comparisons(statement) if isinstance(x.ops[0], ast.Eq)):
             for side, other in ((compare.left, compare.comparators[0]), (compare.comparators[0], compare.left)):
@@ -270,7 +279,10 @@ def _find_impossible(scope: TestScope, live: Liveness) -> Iterator[tuple[int, st
 
 
 def _has_empty_bounds(test: ast.expr) -> bool:
-    """Whether one assertion bounds a value to nothing. Equations are skipped: `hit("page")` may be 1, then 2."""
+    """Return whether one assertion leaves no possible value.
+
+    Equations are skipped, because `hit("page")` may return 1, then 2.
+    """
     found: dict[str, Bounds] = {}
     for value, bounds in find_value_bounds(test):
         if not bounds.is_point:
@@ -280,7 +292,7 @@ def _has_empty_bounds(test: ast.expr) -> bool:
 
 
 def _is_never_true(test: ast.expr) -> bool:
-    """Whether no value satisfies the test: `x in ()`, `x < float("-inf")`, `211 == x == 212`."""
+    """Return whether no value satisfies the test, as with `x in ()`, `x < float("-inf")` and `211 == x == 212`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_is_never_true(part) for part in test.values)
     if isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == 2:
@@ -316,7 +328,7 @@ def _is_infinite(node: ast.expr, sign: str) -> bool:
 
 
 def _find_impossible_helpers(scope: TestScope) -> Iterator[ast.expr]:
-    """Yield unconditional assertions of helpers that no argument satisfies."""
+    """Yield unconditional assertions in helpers that no argument satisfies."""
     for helper in scope.reachable_functions:
         if helper is scope.test.node or helper not in scope.helpers.values():
             continue
@@ -329,7 +341,7 @@ def _find_impossible_helpers(scope: TestScope) -> Iterator[ast.expr]:
 
 
 def _find_denials(scope: TestScope, live: Liveness) -> Iterator[tuple[int, str]]:
-    """Yield assertions that a value is both empty and not empty, or that a comparison and its opposite hold."""
+    """Yield assertions that a value is both empty and not empty, or that both a comparison and its opposite hold."""
     empty: dict[str, str] = {}  # name -> the assertion that it is empty
     nonempty: dict[str, str] = {}
     comparisons: set[tuple[str, type[ast.cmpop], str]] = set()
@@ -364,7 +376,7 @@ def _calls_unknown(test: ast.expr) -> bool:
 
 
 def _asserts_empty(test: ast.expr, name: str) -> bool:
-    """Whether the test asserts that the name is empty or None: `not x`, `x is None`, `x == []`."""
+    """Return whether the test asserts that the name is empty or None, as with `not x`, `x is None` and `x == []`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return get_dotted_name(test.operand) == name
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or get_dotted_name(test.left) != name:
@@ -374,9 +386,9 @@ def _asserts_empty(test: ast.expr, name: str) -> bool:
 
 
 def _asserts_nonempty(test: ast.expr, name: str, *, none: bool) -> bool:
-    """Whether the test asserts that the name has a value: `len(x) == 2`, `x == [1]`, `x[0] == 1`.
+    """Return whether the test asserts that the name has a value, as with `len(x) == 2`, `x == [1]` and `x[0] == 1`.
 
-    After an assertion that it is None, also `x + 1 == 2` and `x.name == "a"`.
+    If the name was asserted to be None before, `x + 1 == 2` and `x.name == "a"` count too.
     """
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
         return get_dotted_name(test) == name and isinstance(test, ast.Name)
@@ -405,7 +417,7 @@ def _find_empty_intersections(scope: TestScope, live: Liveness) -> Iterator[tupl
             before = found.get(name, Bounds())
             if name not in live.single_bindings or (
                 bounds.is_point and before.is_point
-            ):  # two expected values: `_check_conflicting_answers`
+            ):  # two expected values are reported by `_check_conflicting_answers`
                 continue
             found[name] = before.intersect(bounds)
             if found[name].is_empty:

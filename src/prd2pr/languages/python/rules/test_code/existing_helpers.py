@@ -48,7 +48,7 @@ _SETUP_NAMES = frozenset(
     | {"setUp", "setUpClass", "setUpModule", "asyncSetUp"}
 )
 _REPLACING_CALLS = frozenset({"setattr", "delattr", "setitem", "delitem", "patch", "object"})
-# Added to an existing class, these change how its objects compare.
+# If added to an existing class, these change how its instances compare.
 _COMPARISON_METHODS = frozenset({"__eq__", "__ne__", "__bool__", "__contains__", "__getattribute__", "__class__"})
 
 
@@ -61,9 +61,9 @@ def check_existing_helpers(
 ) -> Iterator[Fact]:
     """Report changes to helpers, constants, imports and fixtures that existing tests use.
 
-    `before` and `after`: all Python files of the tests, path -> text. `fresh`: tests that are new or edited. `turned`:
-    existing tests that fail now because an expected value has changed. A plain value may change if every test that uses
-    it fails now, because then no existing test passes with a different meaning.
+    `before` and `after` map all Python files of the tests to their contents. `fresh` contains the tests that are new or
+    edited, `turned` the existing tests that fail now because an expected value has changed. A plain value may change if
+    every test that uses it fails now, because then no existing test passes with a different meaning.
     """
     used = _list_used_names(before, fresh, naming)
     for path, text in sorted(after.items()):
@@ -166,7 +166,7 @@ def _has_replacement(node: ast.stmt) -> bool:
 def _check_new_setup(
     path: str, before: Mapping[str, str], text: str, used: frozenset[str], naming: TestNaming
 ) -> Iterator[Fact]:
-    """Report new setup that affects existing tests: automatic fixtures, and fixtures that replace another one."""
+    """Report new setup that affects existing tests: autouse fixtures, and fixtures that replace another one."""
     if path not in before and not _is_conftest_above(path, before, naming):
         return
     known, fixtures = _get_definitions(before.get(path, ""), naming), _list_fixture_names(before, naming)

@@ -172,7 +172,7 @@ def _check_rebound(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Itera
 
 
 def _check_uncollected(module: TestModule) -> Iterator[Fact]:
-    """Report what looks like a test but is silently ignored by pytest."""
+    """Report code that looks like a test but that pytest silently ignores."""
     classes = {node.name: node for node in module.tree.body if isinstance(node, ast.ClassDef)}
     for node in classes.values():
         constructor = find_constructor(node, classes)
@@ -265,7 +265,7 @@ def _find_skips(node: ast.AST, imports: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _is_platform_condition(node: ast.AST) -> bool:
-    """Whether the skip depends on the platform only: `skipif(sys.platform == "win32")`."""
+    """Return whether the skip depends only on the platform, as in `skipif(sys.platform == "win32")`."""
     condition: ast.expr | None = None
     if (
         isinstance(node, ast.Call)
@@ -295,13 +295,16 @@ def _check_empty_parameters(module: TestModule, test: DeclaredTest, imports: Map
 
 
 def _is_empty_list(value: ast.expr, module: TestModule) -> bool:
-    """Whether the value is an empty list: `[]`, or `[n for n in ROWS if n > 9]` if no row matches."""
+    """Return whether the value is an empty list.
+
+    This includes `[n for n in ROWS if n > 9]` if no row matches.
+    """
     rows = evaluate_literals(value, _find_module_constants(module)) if _unroll_if_empty(value) is None else []
     return rows is not NOT_EVALUATED and hasattr(rows, "__len__") and not len(rows)
 
 
 def _unroll_if_empty(value: ast.expr) -> list[ast.expr] | None:
-    """Return an empty list if the comprehension yields no items, else None."""
+    """Return an empty list if the comprehension yields no items, otherwise None."""
     items = unroll_comprehension(value)
     return items if items == [] else None
 
@@ -320,7 +323,7 @@ def _find_module_constants(module: TestModule) -> dict[str, ast.expr]:
 
 
 def _find_modified_names(node: ast.AST) -> Iterator[str]:
-    """Yield names that the node may modify: `ROWS.append(…)`, `ROWS[0] = …`, `fill(ROWS)`."""
+    """Yield the names that the node may modify, as in `ROWS.append(…)`, `ROWS[0] = …` and `fill(ROWS)`."""
     written = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
     if isinstance(node, ast.Attribute | ast.Subscript):
         if written or (isinstance(node, ast.Attribute) and node.attr not in {"items", "keys", "values"}):
@@ -330,7 +333,7 @@ def _find_modified_names(node: ast.AST) -> Iterator[str]:
 
 
 def _check_unawaited(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
-    """Report async methods of a plain TestCase: unittest never awaits them. Other base classes may."""
+    """Report async methods of a plain TestCase, which unittest never awaits. Other base classes may await them."""
     if not isinstance(test.node, ast.AsyncFunctionDef) or not test.owners or test.node.decorator_list:
         return
     owner = test.owners[-1]

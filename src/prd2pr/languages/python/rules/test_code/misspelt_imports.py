@@ -1,6 +1,6 @@
 """RED302: imported names that are not planned and look like a misspelling of an existing name.
 
-A test file fails at its first missing import, so the run does not show the others. They are checked here.
+A test file fails at its first missing import, so the run does not reveal the others. They are checked here.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from prd2pr.domain.spelling import compute_edit_distance
 from prd2pr.languages.python.signatures import get_module_name, list_public_signatures
 from prd2pr.languages.python.test_model.module import FunctionNode, parse_python
 
-LONG_WORD = 9  # letters from which two typing errors are still a misspelling
+LONG_WORD = 9  # length from which two typing errors still count as a misspelling
 
 
 def is_planned_name(name: str, promised: str) -> bool:
     if name == promised or promised.startswith(f"{name}.") or name.startswith(f"{promised}."):
         return True
-    # A package may export what one of its modules defines: `shop.earn` for `shop.points.earn`.
+    # A package may export names that its modules define, such as `shop.earn` for `shop.points.earn`.
     package, _, last = name.rpartition(".")
     return bool(package) and promised.startswith(f"{package}.") and promised.endswith(f".{last}")
 
 
 def is_misspelling(written: str, meant: str) -> bool:
-    """Whether `written` is a misspelling of `meant`. A similar but different word (`items`, `learn`) is not.
+    """Return whether `written` is a misspelling of `meant`. A similar but different word (`items`, `learn`) is not.
 
-    Names of several words are compared word by word: `read_tsv` is not a misspelling of `read_csv`.
+    Names of several words are compared word by word, so `read_tsv` is not a misspelling of `read_csv`.
     """
     words = [pair for pair in zip(written.split("_"), meant.split("_"), strict=False) if pair[0] != pair[1]]
     if written.count("_") == meant.count("_") > 0:
@@ -37,7 +37,7 @@ def is_misspelling(written: str, meant: str) -> bool:
 
 def _is_misspelt_word(written: str, meant: str) -> bool:
     if written == meant + meant[-1:] and not written.endswith("ss"):
-        return True  # a repeated key: `calcc`
+        return True  # a repeated key, as in `calcc`
     if min(len(written), len(meant)) < 4 or written[0] != meant[0] or written == meant:
         return False
     if len(written) == len(meant):
@@ -60,7 +60,7 @@ def _is_misspelt_word(written: str, meant: str) -> bool:
 
 
 def _is_double_misspelling(written: str, meant: str) -> bool:
-    """Whether a long word has two typing errors between a correct beginning and end: `farenhiet`."""
+    """Return whether a long word has two typing errors but begins and ends correctly, such as `farenhiet`."""
     if min(len(written), len(meant)) < LONG_WORD or written[:2] != meant[:2] or written[-1] != meant[-1]:
         return False
     return compute_edit_distance(written, meant) == 2
@@ -76,9 +76,9 @@ def check_misspelt_imports(
     modules: frozenset[str],
     planned: tuple[str, ...],
 ) -> tuple[Fact, ...]:
-    """Report misspelt imports of the tests. Imports in a `try` may fail.
+    """Report misspelt imports in the tests. Imports in a `try` may fail.
 
-    `earlier`: the test files before the step; `modules`: all modules and packages of the project.
+    `earlier` contains the test files before the step, `modules` all modules and packages of the project.
     """
     places = {get_module_name(path): path for path in sources}
     found = []
@@ -107,7 +107,7 @@ def _list_imported_names(text: str) -> Iterator[tuple[str, int]]:
 def _find_intended_name(
     name: str, places: Mapping[str, str], sources: Mapping[str, str], modules: frozenset[str]
 ) -> str:
-    """Return the existing name of which the first missing part is a misspelling, or an empty text."""
+    """Return the existing name that the first missing part misspells, or an empty string."""
     parts = name.split(".")
     if parts[0] not in modules:
         return ""

@@ -81,9 +81,9 @@ def _find_replacements(node: ast.AST, scope: TestScope) -> Iterator[Replacement]
 
 
 def _replaces_subject(owner: ast.expr, value: ast.expr, scope: TestScope) -> bool:
-    """Whether an assignment replaces part of the subject: `Loan.due = …`.
+    """Return whether an assignment such as `Loan.due = …` replaces part of the subject.
 
-    On an object of the subject only a function counts, because other attributes are its state.
+    On an instance, only a function counts, because other attributes are its state.
     """
     if scope.is_subject(get_dotted_name(owner)):
         return True
@@ -94,7 +94,7 @@ def _replaces_subject(owner: ast.expr, value: ast.expr, scope: TestScope) -> boo
 
 
 def _find_overrides(scope: TestScope) -> Iterator[Replacement]:
-    """Yield methods that a test class overrides without using the parent: `class Fake(Loan)`."""
+    """Yield the methods that a test class such as `class Fake(Loan)` overrides without using the parent's."""
     for node in scope.used_classes:
         if not any(scope.is_subject(get_dotted_name(base)) for base in node.bases):
             continue
@@ -108,7 +108,10 @@ def _uses_parent(function: FunctionNode) -> bool:
 
 
 def _belongs_to_other_owner(each: Replacement, scope: TestScope) -> bool:
-    """Whether the test calls that name of other objects only: `wire.post` is replaced, `Client().post` called."""
+    """Return whether the test calls the name only on other objects than the one where it is replaced.
+
+    For example, `wire.post` is replaced and `Client().post` is called.
+    """
     built = {name: value for inner in ast.walk(scope.test.node) for name, value in find_bindings(inner)}
     owners = set()
     for call in (x for x in ast.walk(scope.test.node) if isinstance(x, ast.Call)):
@@ -140,7 +143,7 @@ def _find_statement_calls(scope: TestScope, replaced: Mapping[str, Replacement])
 
 
 def _find_subject_calls(scope: TestScope) -> set[str]:
-    """Return the methods that the test calls on the subject; used if the assertions call nothing."""
+    """Return the methods that the test calls on the subject. Used if the assertions call nothing."""
     calls = [x for x in ast.walk(scope.test.node) if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute)]
     named = {
         x.func.attr for x in calls if isinstance(x.func, ast.Attribute) and _belongs_to_subject(x.func.value, scope)
@@ -172,14 +175,14 @@ def _find_call_replacements(call: ast.Call, scope: TestScope) -> Iterator[Replac
 
 
 def _get_namespace_owner(node: ast.expr) -> str:
-    """Return the owner of a namespace: `shop` for `vars(shop)` and `shop.__dict__`."""
+    """Return the owner of a namespace, such as `shop` for `vars(shop)` and `shop.__dict__`."""
     if isinstance(node, ast.Call) and get_dotted_name(node.func) == "vars" and node.args:
         return get_dotted_name(node.args[0])
     return get_dotted_name(node).removesuffix(".__dict__") if get_dotted_name(node).endswith(".__dict__") else ""
 
 
 def _find_key_replacements(names: ast.expr, key: ast.expr, line: int, scope: TestScope) -> Iterator[Replacement]:
-    """Yield replacements by key: `vars(shop)["add"] = …`, `shop.__dict__["add"] = …`, `globals()["add"] = …`."""
+    """Yield replacements by key in `vars(shop)["add"] = …`, `shop.__dict__["add"] = …` and `globals()["add"] = …`."""
     if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
         return
     called = get_dotted_name(names.func) if isinstance(names, ast.Call) else ""
@@ -191,7 +194,7 @@ def _find_key_replacements(names: ast.expr, key: ast.expr, line: int, scope: Tes
 
 
 def _belongs_to_subject(node: ast.expr, scope: TestScope) -> bool:
-    """Whether the node is a module or class of the subject, or an object built from one."""
+    """Return whether the node is a module or class of the subject, or an object built from one."""
     if scope.is_subject(get_dotted_name(node)):
         return True
     built = {name: value for inner in ast.walk(scope.test.node) for name, value in find_bindings(inner)}
@@ -200,7 +203,7 @@ def _belongs_to_subject(node: ast.expr, scope: TestScope) -> bool:
 
 
 def _find_asserted_calls(scope: TestScope) -> set[str]:
-    """Return the names that are called to get the asserted values, without classes and built-ins."""
+    """Return the names that are called to get the asserted values, except classes and built-ins."""
     bound = {name: value for inner in ast.walk(scope.test.node) for name, value in find_bindings(inner)}
     calls: set[str] = set()
     for statement in (x for x in ast.walk(scope.test.node) if isinstance(x, ast.Assert | ast.Expr)):

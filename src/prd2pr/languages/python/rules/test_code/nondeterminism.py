@@ -147,7 +147,7 @@ def _check_moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
 
 
 def _check_random_helpers(suite: Suite, test: DeclaredTest, own: Mapping[str, str]) -> Iterator[Fact]:
-    """Report random choices in the test or its helpers: `uuid4().int % 2`."""
+    """Report random choices in the test or its helpers, such as `uuid4().int % 2`."""
     for function in get_scope(suite, test).reachable_functions:
         for node in ast.walk(function):
             is_random = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd)
@@ -162,7 +162,10 @@ def _list_sides(node: ast.Compare) -> list[ast.expr]:
 
 
 def _is_list_of_set(node: ast.expr) -> bool:
-    """Whether the node is a list made from a set of texts: `list({"a", "b"})`. Numbers mostly keep their order."""
+    """Return whether the node is a list made from a set of strings, such as `list({"a", "b"})`.
+
+    Sets of numbers mostly keep their order.
+    """
     if not isinstance(node, ast.Call) or get_dotted_name(node.func) not in {"list", "tuple"} or len(node.args) != 1:
         return False
     parts = list(ast.walk(node.args[0]))
@@ -172,7 +175,7 @@ def _is_list_of_set(node: ast.expr) -> bool:
 
 
 def _find_unpredictable_call(node: ast.Compare, suite: Suite, test: DeclaredTest, imports: Mapping[str, str]) -> str:
-    """Return the call whose unpredictable value is compared: `slug("a") == uuid4().hex`."""
+    """Return the call whose unpredictable value is compared, such as `uuid4` in `slug("a") == uuid4().hex`."""
     for side in (node.left, *node.comparators):
         value = _resolve_single_use(side, test) if isinstance(side, ast.Name) else side
         calls = _list_called_names(value, imports) - {"", "str", "repr", "int", "hex", "len", "object"}
@@ -189,7 +192,10 @@ def _find_unpredictable_call(node: ast.Compare, suite: Suite, test: DeclaredTest
 
 
 def _resolve_single_use(name: ast.Name, test: DeclaredTest) -> ast.expr:
-    """Return the value of a name that only this comparison reads; otherwise the subject may have received it."""
+    """Return the value of a name that only this comparison reads.
+
+    If the name is read elsewhere, the subject may know it.
+    """
     nodes = list(ast.walk(test.node))
     bound = [value for node in nodes for key, value in find_bindings(node) if key == name.id]
     read = [x for x in nodes if isinstance(x, ast.Name) and x.id == name.id and isinstance(x.ctx, ast.Load)]
@@ -197,7 +203,7 @@ def _resolve_single_use(name: ast.Name, test: DeclaredTest) -> ast.expr:
 
 
 def _is_unrelated_identifier(name: str, test: DeclaredTest) -> bool:
-    """Whether the call returns a process or thread id, and the test is about neither."""
+    """Return whether the call returns a process or thread id and the test is about neither."""
     if name not in _IDENTIFIER_CALLS:
         return False
     rest = ast.unparse(test.node).lower().replace(name.rpartition(".")[2], "")
@@ -221,7 +227,7 @@ def _compares_equality(node: ast.Compare) -> bool:
 
 
 def mentions_randomness(scope: TestScope) -> bool:
-    """Whether the words of the test (names, texts, called functions) suggest that the subject is random."""
+    """Return whether the test's names, strings and called functions suggest that the subject is random."""
     return any(word in _WHOLE_WORDS or word.startswith(_PREFIXES) for word in _split_words(scope.test.node))
 
 

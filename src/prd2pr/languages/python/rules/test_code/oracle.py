@@ -1,5 +1,8 @@
-"""Where the expected value comes from: the subject itself (RED409), a file that the test writes (RED413, RED414), or
-several values (RED417)."""
+"""Checks where the expected value comes from.
+
+The findings are about the subject itself (RED409), a file that the test writes (RED413, RED414), and several accepted
+values (RED417).
+"""
 
 from __future__ import annotations
 
@@ -74,8 +77,8 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-_MAX_DEPTH = 3  # of names that stand for other names
-_MAX_REPLACEMENTS = 500  # in one expression
+_MAX_DEPTH = 3  # chain of names that stand for other names
+_MAX_REPLACEMENTS = 500  # per expression
 _USING_STATEMENTS = (ast.Assert, ast.Assign, ast.With, ast.Return, ast.For)
 
 
@@ -121,7 +124,7 @@ def check_self_comparison(suite: Suite) -> Iterator[Fact]:
 
 
 def _find_other_uses(scope: TestScope, used: set[int]) -> Iterator[str]:
-    """Yield functions that a test uses apart from the mirrored calls."""
+    """Yield the functions that a test uses in addition to the mirrored calls."""
     statements = [node for node in ast.walk(scope.test.node) if isinstance(node, _USING_STATEMENTS)]
     for call in (x for node in statements for x in ast.walk(node) if isinstance(x, ast.Call) and id(x) not in used):
         yield resolve_name(get_dotted_name(call.func), scope.imports)
@@ -163,7 +166,7 @@ class _MirrorFinder:
             return self._list_subject_functions(one) if ast.dump(one) in {ast.dump(item) for item in items} else set()
         if not isinstance(op, ast.Eq | ast.Is):
             return set()
-        if isinstance(op, ast.Is):  # that two calls return one object is a real check, for example of a cache
+        if isinstance(op, ast.Is):  # two calls returning the same object is a real check, for example of a cache
             return self._find_same_type(one, other)
         if ast.dump(one) == ast.dump(other):
             return self._list_subject_functions(one)
@@ -177,13 +180,13 @@ class _MirrorFinder:
         )
 
     def _find_zero_difference(self, one: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions of `f(2) - f(2) == 0`."""
+        """Return the functions in `f(2) - f(2) == 0`."""
         gap = isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) and evaluate_number(other) == 0
         same = gap and isinstance(one, ast.BinOp) and ast.dump(one.left) == ast.dump(one.right)
         return self._list_subject_functions(one) if same else set()
 
     def _find_same_type(self, one: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions of `type(f(2)) is type(f(3))`."""
+        """Return the functions in `type(f(2)) is type(f(3))`."""
         arguments = [
             x.args[0] for x in (one, other) if isinstance(x, ast.Call) and get_dotted_name(x.func) == "type" and x.args
         ]
@@ -191,7 +194,7 @@ class _MirrorFinder:
         return self._list_subject_functions(one) if len(called) == 2 and called[0] == called[1] else set()
 
     def _find_in_rows(self, side: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions of `f(n) == want` with `parametrize("n, want", [(2, f(2))])`."""
+        """Return the functions in `f(n) == want` with `parametrize("n, want", [(2, f(2))])`."""
         source = (
             find_parameter_sources(self.scope.test).get(get_dotted_name(side)) if isinstance(side, ast.Name) else None
         )
@@ -203,7 +206,7 @@ class _MirrorFinder:
         }
 
     def _find_in_fallback(self, side: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions whose result is the fallback: `except FileNotFoundError: want = f(2)`."""
+        """Return the functions whose result is the fallback, as in `except FileNotFoundError: want = f(2)`."""
         if not isinstance(side, ast.Name):
             return set()
         places = [x for x in ast.walk(self.scope.test.node) if isinstance(x, ast.ExceptHandler | ast.If)]
@@ -212,7 +215,7 @@ class _MirrorFinder:
         return self._list_subject_functions(other) if same else set()
 
     def _list_subject_functions(self, node: ast.expr) -> set[str]:
-        """Return the functions of the subject. Comparing two equal objects tests `__eq__`, so classes do not count."""
+        """Return the subject's functions. Classes do not count, because comparing two equal objects tests `__eq__`."""
         calls = {get_dotted_name(x.func) for x in ast.walk(node) if isinstance(x, ast.Call)}
         names = {name for name in calls if name and self.scope.suite.is_subject_module(name)}
         return {name for name in names if not name.rpartition(".")[2][:1].isupper()}
@@ -238,7 +241,7 @@ class _MirrorFinder:
 
     @cached_property
     def known_values(self) -> dict[str, ast.expr]:
-        """The values of names that are bound once in the test, by a simple fixture, or as a constant of the module."""
+        """The values of names that are bound once: in the test, by a simple fixture, or as a constant of the module."""
         constants = {
             name: node.value
             for node in self.scope.statements
@@ -256,7 +259,7 @@ class _MirrorFinder:
 
 
 def _get_fixture_value(node: FunctionNode) -> ast.expr | None:
-    """Return the value of a fixture without parameters that does nothing but return it."""
+    """Return the value of a fixture that has no parameters and only returns that value."""
     last = node.body[-1]
     if node.args.args or len(node.body) != 1 or not isinstance(last, ast.Return):
         return None
@@ -275,7 +278,7 @@ def _get_column(rows: ast.expr, names: list[str], name: str) -> list[ast.expr]:
 
 @dataclass
 class _ReplacementLimit:
-    """Limits the number of replaced names, because a short text can expand without bound."""
+    """Limits the number of replaced names, because a short expression can expand without bound."""
 
     remaining: int
 
@@ -285,7 +288,7 @@ class _ReplacementLimit:
 
 
 class _Normalizer(ast.NodeTransformer):
-    """Replace names by full names or values, and comprehensions over constants by lists."""
+    """Replaces names with full names or values, and comprehensions over constants with lists."""
 
     def __init__(self, finder: _MirrorFinder, depth: int, limit: _ReplacementLimit) -> None:
         self.finder = finder
@@ -406,12 +409,18 @@ def _disables_asserts(node: ast.AST) -> bool:
 
 
 def _is_on_request(node: ast.AST) -> bool:
-    """Whether a variable or an option decides: rewriting golden files on request is good practice."""
+    """Return whether a variable or an option controls the branch.
+
+    Rewriting golden files on request is good practice.
+    """
     return isinstance(node, ast.If) and any(word in ast.unparse(node.test) for word in ("environ", "getenv", "option"))
 
 
 def _fills_missing_file(node: ast.If) -> bool:
-    """Whether the branch is `if not path.exists(): path.write_text(found)`. Writing a constant creates an input."""
+    """Return whether the branch is `if not path.exists(): path.write_text(found)`.
+
+    Writing a constant does not count, because that creates an input.
+    """
     condition = ast.unparse(node.test)
     if not isinstance(node.test, ast.UnaryOp) or not ("exists(" in condition or "is_file(" in condition):
         return False
@@ -429,7 +438,7 @@ def _is_next_to_tests(value: ast.expr, known: set[str]) -> bool:
 
 
 def _writes_next_to_tests(call: ast.Call, files: set[str]) -> bool:
-    """Whether the call writes a file in the test directory: `GOLDEN.write_text(…)`, `open(GOLDEN, "w")`."""
+    """Return whether the call writes a file in the test directory, as with `GOLDEN.write_text(…)`."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else get_dotted_name(call.func)
     target = call.func.value if isinstance(call.func, ast.Attribute) else (call.args[0] if call.args else call)
     here = _is_next_to_tests(target, files)

@@ -1,4 +1,4 @@
-"""RED107: test files that modify the test runner. Fixtures are allowed; anything that changes outcomes is not."""
+"""RED107: test files that modify the test runner. Fixtures are allowed, but nothing that changes outcomes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PYTEST_INTERNALS = frozenset(
 _ITEM_ATTRIBUTES = frozenset(
     {"obj", "_obj", "runtest", "setup", "teardown", "function", "own_markers", "ihook", "reportinfo"}
 )
-# Methods with which unittest runs a test.
+# Methods that unittest uses to run a test.
 _TEST_CASE_METHODS = frozenset(
     {"run", "__call__", "_callTestMethod", "_callSetUp", "_callTearDown", "defaultTestResult", "debug"}
 )
@@ -139,7 +139,7 @@ def _describe_internal_import(node: ast.ImportFrom | ast.Import) -> Iterator[str
 
 
 def _describe_hook(node: ast.AST) -> Iterator[str]:
-    """Describe hooks of a conftest, where any function with the name of a hook is one."""
+    """Describe the hooks of a conftest, where any function named like a hook is one."""
     names: list[str] = []
     if isinstance(node, FunctionNode):
         marked = any("hookimpl" in ast.dump(item) for item in node.decorator_list)

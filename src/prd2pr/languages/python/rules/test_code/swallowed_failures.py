@@ -1,4 +1,4 @@
-"""RED404 and RED406: what catches a failure before pytest sees it, and handlers that accept any exception."""
+"""RED404 and RED406: code that catches a failure before pytest sees it, and handlers that accept any exception."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_swallowing_handler(handler: ast.ExceptHandler) -> bool:
 
 
 def can_fail_test(statement: ast.stmt) -> bool:
-    """Whether the statement can fail the test: it raises, asserts or calls `fail`."""
+    """Return whether the statement can fail the test by raising, asserting or calling `fail`."""
     for inner in ast.walk(statement):
         if isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant) and inner.test.value:
             continue
@@ -59,7 +59,7 @@ def can_fail_test(statement: ast.stmt) -> bool:
 
 
 def _stores_exception(statement: ast.stmt, handler: ast.ExceptHandler) -> bool:
-    """Whether the statement stores the exception, so that the test can check it later."""
+    """Return whether the statement stores the exception, so that the test can check it later."""
     uses = handler.name and handler.name in {x.id for x in ast.walk(statement) if isinstance(x, ast.Name)}
     stores = isinstance(statement, ast.Assign) or any(
         isinstance(inner, ast.Call)
@@ -88,19 +88,22 @@ def _is_suppressing_block(node: ast.With) -> bool:
 
 
 def _is_suppress_call(node: ast.expr) -> bool:
-    """Whether the node is `suppress(AssertionError)`, as a context manager or as a decorator."""
+    """Return whether the node is `suppress(AssertionError)`, as a context manager or decorator."""
     called = get_dotted_name(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
     return called == "suppress" and isinstance(node, ast.Call) and bool(list_caught_names(node.args) & BROAD_EXCEPTIONS)
 
 
 def returns_in_finally(node: ast.Try) -> bool:
-    """Whether `finally` returns, which discards the exception."""
+    """Return whether a `finally` block returns, which discards the exception."""
     final = [inner for statement in node.finalbody for inner in (statement, *walk_own_nodes(statement))]
     return any(isinstance(inner, ast.Return) for inner in final)
 
 
 def drops_exceptions(node: ast.stmt) -> bool:
-    """Whether exceptions are ignored: `await gather(check(), return_exceptions=True)`, or a task without await."""
+    """Return whether exceptions are ignored, as in a task that is never awaited.
+
+    `await gather(check(), return_exceptions=True)` counts too.
+    """
     value = node.value if isinstance(node, ast.Expr) else None
     if isinstance(value, ast.Call) and get_dotted_name(value.func).rpartition(".")[2] in {
         "create_task",
@@ -129,14 +132,14 @@ def is_swallowing_manager(manager: ast.expr, name: ast.expr | None, body: list[a
 
 
 def _is_swallowing_generator(node: FunctionNode) -> bool:
-    """Whether the `contextmanager` function yields inside a `try` that swallows the exception."""
+    """Return whether the `contextmanager` function yields inside a `try` that swallows the exception."""
     tries = [x for x in ast.walk(node) if isinstance(x, ast.Try)]
     around = [x for x in tries if any(isinstance(inner, ast.Yield) for line in x.body for inner in ast.walk(line))]
     return any(returns_in_finally(x) or any(is_swallowing_handler(handler) for handler in x.handlers) for x in around)
 
 
 def _always_returns_true(node: FunctionNode | ast.Lambda) -> bool:
-    """Whether the exit handler always returns true, so that every exception is suppressed."""
+    """Return whether the exit handler always returns true, so that every exception is suppressed."""
     if isinstance(node, ast.Lambda):
         return isinstance(node.body, ast.Constant) and bool(node.body.value)
     plain = [x.value for x in node.body if isinstance(x, ast.Return)]
@@ -162,7 +165,7 @@ def _has_swallowing_stack(stack: str, body: list[ast.stmt], scope: TestScope) ->
 
 
 def accepts_any_exception(node: ast.Try, home: FunctionNode) -> bool:
-    """Whether the `try` requires an exception and accepts any: `except Exception: failed = True`."""
+    """Return whether the `try` requires an exception but accepts any, as in `except Exception: failed = True`."""
     handlers = [each for each in node.handlers if _is_broad_handler(each) and not any(map(can_fail_test, each.body))]
     if not handlers or any(isinstance(x, ast.Assert) for line in node.body for x in ast.walk(line)):
         return False
@@ -177,13 +180,16 @@ def _is_broad_handler(handler: ast.ExceptHandler) -> bool:
 
 
 def _ignores_exception(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler does not use the exception."""
+    """Return whether the handler does not use the exception."""
     used = {x.id for line in handler.body for x in ast.walk(line) if isinstance(x, ast.Name)}
     return not handler.name or handler.name not in used
 
 
 def _requires_exception(handler: ast.ExceptHandler, node: ast.Try, home: FunctionNode) -> bool:
-    """Whether the test fails without an exception: `else: pytest.fail()`, or a failure after a handler that returns."""
+    """Return whether the test fails without an exception.
+
+    It does with `else: pytest.fail()`, or with a failure after a handler that returns.
+    """
     last = node.body[-1]
     if any(_always_fails(line) for line in (last, *node.orelse)):
         return True
@@ -192,7 +198,7 @@ def _requires_exception(handler: ast.ExceptHandler, node: ast.Try, home: Functio
 
 
 def _always_fails(line: ast.stmt) -> bool:
-    """Whether the statement fails unconditionally."""
+    """Return whether the statement fails unconditionally."""
     if isinstance(line, ast.Assert):
         return isinstance(line.test, ast.Constant) and not line.test.value
     call = line.value if isinstance(line, ast.Expr) else None
@@ -205,7 +211,7 @@ def _list_later_statements(node: ast.Try, home: FunctionNode) -> Iterator[ast.st
 
 
 def _sets_flag(handler: ast.ExceptHandler, node: ast.Try, home: FunctionNode) -> bool:
-    """Whether the handler sets a flag that the test only checks for its truth."""
+    """Return whether the handler sets a flag that the test checks only for truth."""
     for line in handler.body:
         value = line.value if isinstance(line, ast.Assign) else None
         stores_exception = isinstance(value, ast.Name) and value.id == handler.name
@@ -225,7 +231,10 @@ def _is_only_asserted(name: str, node: ast.Try, home: FunctionNode) -> bool:
 
 
 def _find_truth_checks(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield values that are checked only for truth: `assert ok`, `assert ok is True`, `assertIsNotNone(error)`."""
+    """Yield the values that are checked only for truth.
+
+    Examples are `assert ok`, `assert ok is True` and `assertIsNotNone(error)`.
+    """
     if (
         isinstance(node, ast.Call)
         and node.args

@@ -1,4 +1,4 @@
-"""Asserted expressions that are true, or false, whatever the subject returns."""
+"""Finds asserted expressions that are true, or false, whatever the subject returns."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.LtE,
     ast.In: ast.NotIn,
 }
-WIDE_SPAN = 1000  # a range from minus hundreds to plus hundreds accepts almost any result
+WIDE_SPAN = 1000  # a range from minus to plus several hundred accepts almost any result
 _LAZY_BUILTINS = frozenset({"map", "filter", "zip", "iter", "enumerate", "reversed", "object"})
 _TEXT_BUILTINS = frozenset({"str", "repr", "ascii", "format"})
 
 
 def is_true_by_form(node: ast.expr, live: Liveness) -> bool:
-    """Whether the form of the expression makes it true whatever the subject returns."""
+    """Return whether the form of the expression makes it true whatever the subject returns."""
     if isinstance(node, ast.Lambda | ast.GeneratorExp) or is_nonempty_literal(node):
         return True
     if isinstance(node, ast.Name):
@@ -49,7 +49,7 @@ def is_true_by_form(node: ast.expr, live: Liveness) -> bool:
 
 
 def is_nonempty_literal(node: ast.expr) -> bool:
-    """Whether the literal is not empty and so always true: `[add(2, 3)]`."""
+    """Return whether the literal is not empty and therefore always true, such as `[add(2, 3)]`."""
     if isinstance(node, ast.Dict):
         return any(key is not None for key in node.keys)
     if isinstance(node, ast.JoinedStr):
@@ -138,14 +138,14 @@ def _is_wide_membership(left: ast.expr, right: ast.expr, live: Liveness) -> bool
 
 
 def _is_product_with_zero(node: ast.expr, other: ast.expr) -> bool:
-    """Whether the comparison has the form `mul(2, 3) * 0 == 0`."""
+    """Return whether the comparison has the form `mul(2, 3) * 0 == 0`."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult) or evaluate_number(other) != 0:
         return False
     return any(evaluate_number(side) == 0 for side in (node.left, node.right))
 
 
 def _is_literal_length(node: ast.Compare) -> bool:
-    """Whether the comparison has the form `len([add(2, 3)]) == 1`."""
+    """Return whether the comparison has the form `len([add(2, 3)]) == 1`."""
     left, right = node.left, evaluate_number(node.comparators[0])
     if (
         not (isinstance(left, ast.Call) and get_dotted_name(left.func) == "len" and len(left.args) == 1)
@@ -159,7 +159,7 @@ def _is_literal_length(node: ast.Compare) -> bool:
 
 
 def _accepts_anything(node: ast.expr, live: Liveness, method: str) -> bool:
-    """Whether the value is `mock.ANY`, or an object of a test class whose comparison ignores the other value."""
+    """Return whether the value is `mock.ANY`, or an instance of a test class whose comparison ignores its operand."""
     if isinstance(node, ast.Name):
         node = live.single_bindings.get(node.id) or live.module_constants.get(node.id) or node
     if resolve_name(get_dotted_name(node), live.scope.imports).endswith("mock.ANY"):
@@ -174,7 +174,7 @@ def _accepts_anything(node: ast.expr, live: Liveness, method: str) -> bool:
 
 
 def fold_constants(node: ast.expr, live: Liveness) -> Any:
-    """Return the value of an expression of constants, or `UNKNOWN`. Only its truth is used."""
+    """Return the value of a constant expression, or `UNKNOWN`. Only its truth value is used."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
@@ -234,7 +234,7 @@ def is_always_true(node: ast.expr, live: Liveness) -> bool:
 
 
 def _is_trivial_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, live: Liveness) -> bool:
-    # An attribute may be a property, and two calls may differ: only a plain name surely equals itself.
+    # An attribute may be a property, and two calls may differ, so only a plain name is certain to equal itself.
     same = isinstance(left, ast.Name) and get_dotted_name(left) == get_dotted_name(right)
     if same and isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE):
         return True

@@ -1,4 +1,4 @@
-"""Check a test file: its declared tests, the criteria they name, and the facts that become RED findings."""
+"""Checks a test file: its declared tests, the criteria they name, and the facts that become RED findings."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def find_declared_tests(path: str, source: str, naming: TestNaming = DEFAULT_NAM
 
 
 def check_test_file(path: str, source: str, context: FactContext) -> tuple[Fact, ...]:
-    """Apply all rules to a test module, a conftest or a helper module of the tests."""
+    """Apply all rules to a test module, a conftest or a test helper module."""
     module = parse_tests(path, source, context.naming)
     if module is None:
         deep = Fact(code="RED211", path=path, message="is nested too deeply to analyse")
@@ -70,7 +70,10 @@ def check_test_file(path: str, source: str, context: FactContext) -> tuple[Fact,
 def find_tests_by_criterion(
     path: str, source: str, criteria_ids: Iterable[str], naming: TestNaming = DEFAULT_NAMING
 ) -> dict[str, tuple[str, ...]]:
-    """Return the tests that name each criterion: by its id in a docstring, marker or comment, or `c2` in the name."""
+    """Return the tests that name each criterion.
+
+    A test names a criterion by its id in a docstring, marker or comment, or by `c2` in the test's name.
+    """
     module = parse_tests(path, source, naming) if naming.is_module(path) else None
     tests = module.tests if module else ()
     lines = source.splitlines()
@@ -91,12 +94,12 @@ def _names_criterion(test: DeclaredTest, lines: list[str], criterion: str) -> bo
 
 
 def _get_test_text(node: ast.stmt, lines: list[str]) -> str:
-    """Return the text of the function with its decorators and the comment above it."""
+    """Return the source of the function with its decorators and the comment above it."""
     return "\n".join(lines[_find_first_line(node, lines) - 1 : node.end_lineno])
 
 
 def _get_class_head(owner: ast.ClassDef, lines: list[str]) -> str:
-    """Return the text of the class before its first member: it applies to all tests of the class."""
+    """Return the source of the class before its first member, which applies to all of its tests."""
     return "\n".join([*lines[_find_first_line(owner, lines) - 1 : owner.lineno], ast.get_docstring(owner) or ""])
 
 

@@ -1,8 +1,8 @@
-"""RED304, RED305, RED307: failures that come from the test itself, not from the subject.
+"""RED304, RED305, RED307: failures that come from the test itself and not from the subject.
 
-`assert convert(float(os.environ["READING"])) == 32` fails before `convert` is called. Since Python 3.11 a traceback
-names the failing expression. A failure is reported only if every name in that expression is a built-in, a constant of
-the test, or part of a third-party module.
+`assert convert(float(os.environ["READING"])) == 32` fails before `convert` is called. Since Python 3.11, a traceback
+identifies the failing expression. A failure is reported only if every name in that expression is a built-in, a constant
+of the test, or part of a third-party module.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def check_unrelated_failures(
     project: frozenset[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Iterator[Fact]:
-    """Report failures that the test's own code raises on a line with the subject.
+    """Report failures that the test's own code raises on a line that also uses the subject.
 
-    `tests`: changed test modules, path -> text; `project`: top-level names that may belong to the subject.
+    `tests` maps the changed test modules to their contents. `project` contains the top-level names that may belong to
+    the subject.
     """
     tests_to_check = set(fresh)
     for result in head.results:
@@ -72,13 +73,13 @@ class _FailurePlace:
         if not names.are_foreign(self.node) or _mentions_project(self.node, project):
             return False
         if not names.reads_outside(self.node):
-            return True  # built-ins and constants, on which the subject has no influence
+            return True  # built-ins and constants, which the subject cannot influence
         if exception == "FileNotFoundError" and names.uses_test_directory(self.node):
             return True
         return self._is_argument(names) and self._is_independent(names)
 
     def _is_argument(self, names: _NameOrigins) -> bool:
-        """Whether the expression is an argument of the subject, and so is evaluated before the call."""
+        """Return whether the expression is an argument of the subject, so that it is evaluated before the call."""
         calls = [each for each in ast.walk(self.statement) if isinstance(each, ast.Call)]
         return any(
             self.node in ast.walk(argument)
@@ -88,7 +89,7 @@ class _FailurePlace:
         )
 
     def _is_independent(self, names: _NameOrigins) -> bool:
-        """Whether no earlier statement of the test could have set up what is missing."""
+        """Return whether no earlier statement in the test could have provided what is missing."""
         earlier = [each for each in self.function.body if (each.end_lineno or 0) < self.statement.lineno]
         used = [each for part in earlier for each in ast.walk(part) if isinstance(each, ast.Name)]
         return all(isinstance(each.ctx, ast.Store) or names.are_foreign(each) for each in used)
@@ -124,21 +125,21 @@ class _NameOrigins:
         return self._local.get(name) or self._module.get(name) or []
 
     def _list_reachable_names(self, node: ast.AST) -> set[str]:
-        """Return the names in the node and in the values of these names."""
+        """Return the names in the node and in the values of those names."""
         waiting = sorted(_list_names(node))
         found = set(waiting)
-        for name in waiting:  # grows during the loop
+        for name in waiting:  # the list grows during the loop
             more = {each for value in self._values(name) if value is not None for each in _list_names(value)} - found
             found |= more
             waiting.extend(sorted(more))
         return found
 
     def reads_outside(self, node: ast.AST) -> bool:
-        """Whether the node uses a module, a file or other input from outside."""
+        """Return whether the node uses a module, a file or other external input."""
         return bool(self._list_reachable_names(node) & {*self._imports, "open", "input", "__file__"})
 
     def uses_test_directory(self, node: ast.AST) -> bool:
-        """Whether the node refers to the directory of the test file."""
+        """Return whether the node refers to the directory of the test file."""
         return "__file__" in self._list_reachable_names(node)
 
 
@@ -147,13 +148,13 @@ def _list_names(node: ast.AST) -> set[str]:
 
 
 def _mentions_project(node: ast.AST, project: frozenset[str]) -> bool:
-    """Whether a text in the node names the project, as when the subject is run as a program."""
+    """Return whether a string in the node names the project, as when the subject is run as a program."""
     texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return any(name in text for text in texts for name in project)
 
 
 def _collect_bindings(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
-    """Return the values that each name is bound to, with None for anything but a plain assignment."""
+    """Map each name to the values it is bound to, with None for anything but a plain assignment."""
     found: dict[str, list[ast.expr | None]] = {}
     plain: set[int] = set()
     for node in ast.walk(scope):
@@ -198,7 +199,7 @@ def _get_span(node: ast.expr) -> tuple[int, ...]:
 
 
 def check_process_exit(suite: Suite) -> Iterator[Fact]:
-    """Report tests that exit the process or loop forever. Callbacks that the test passes to the subject may do so."""
+    """Report tests that exit the process or loop forever. Callbacks passed to the subject may do so."""
     for test in list_judged_tests(suite.module, suite.context):
         expected = {id(x) for node in ast.walk(test.node) if _expects_exception(node) for x in ast.walk(node)}
         for node in walk_own_nodes(test.node):
@@ -220,5 +221,5 @@ def _describe_exit(node: ast.AST) -> tuple[str, str]:
 
 
 def _expects_exception(node: ast.AST) -> bool:
-    """Whether the block handles exceptions: `with pytest.raises(…)`, `try … except`."""
+    """Return whether the block handles exceptions, as in `with pytest.raises(…)` or `try … except`."""
     return isinstance(node, ast.Try | ast.With | ast.AsyncWith)

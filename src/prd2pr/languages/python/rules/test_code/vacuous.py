@@ -85,7 +85,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
-# Always reported; other faults matter only if the test has no sound assertion.
+# Always reported. Other faults matter only if the test has no sound assertion.
 _FAULTS_ALWAYS_REPORTED = frozenset({"RED306", "RED402", "RED406", "RED407", "RED411"})
 _FAULT_PRIORITY = ("RED404", "RED403", "RED408", "RED414", "RED416", "RED410", "RED401")
 
@@ -126,7 +126,7 @@ def _check_weak(scope: TestScope, live: Liveness, sound: list[Assertion]) -> Ite
 
 
 def _check_failing_setups(scope: TestScope, live: Liveness) -> Iterator[Fact]:
-    """Report setup or teardown that fails whatever the subject does: `self.assertEqual(1, 2)` in `setUp`."""
+    """Report setup or teardown that fails whatever the subject does, such as `self.assertEqual(1, 2)` in `setUp`."""
     for function in (*scope.setups, *scope.teardowns):
         for assertion in find_helper_assertions(function, live):
             if assertion.unconditional and assertion.expression is not None and not assertion.fault:
@@ -171,7 +171,7 @@ def _find_asserting_fixture(scope: TestScope) -> FunctionNode | None:
 
 
 def _may_inherit_assertions(scope: TestScope) -> bool:
-    """Whether an unknown base class, or a helper stored by setup, may assert: `self.check_total(5)`."""
+    """Return whether an unknown base class or a helper stored by setup may assert, as in `self.check_total(5)`."""
     own = {name for name in scope.helpers if name.startswith("self.")}
     functions = [x.func for x in ast.walk(scope.test.node) if isinstance(x, ast.Call)]
     methods = {name for function in functions if (name := get_dotted_name(function)).startswith("self.")}
@@ -183,7 +183,7 @@ def _may_inherit_assertions(scope: TestScope) -> bool:
 
 
 def _walk_lent_helpers(setup: FunctionNode, scope: TestScope) -> Iterator[ast.AST]:
-    """Walk the helpers that setup stores on the instance: `self.test = partial(check, rate=2)`."""
+    """Walk the helpers that setup stores on the instance, as in `self.test = partial(check, rate=2)`."""
     for inner in ast.walk(setup):
         helper = scope.helpers.get(get_dotted_name(inner)) if isinstance(inner, ast.Name) else None
         if helper is not None:
@@ -228,7 +228,7 @@ def _filter_serious(faults: list[ExpressionFault | None]) -> Iterator[Expression
 
 
 def _find_single_fault(node: ast.expr, live: Liveness) -> ExpressionFault | None:
-    if is_always_true(node, live) or isinstance(node, ast.JoinedStr):  # an f-string is a text that is not empty
+    if is_always_true(node, live) or isinstance(node, ast.JoinedStr):  # an f-string is a non-empty string
         return "RED401", "is true for any value"
     if _only_names_subject(node, live):
         return "RED410", "only checks that the subject exists"
@@ -260,5 +260,5 @@ def _only_names_subject(node: ast.expr, live: Liveness) -> bool:
     hidden = live.assigned_names | {argument.arg for argument in live.scope.test.node.args.args}
     if not name or name.partition(".")[0] in hidden or not live.scope.is_subject(name):
         return False
-    # `assert shop.DEBUG` reads a value; `assert shop.add` and `assert add` do not call anything.
+    # `assert shop.DEBUG` reads a value, but `assert shop.add` and `assert add` do not call anything.
     return place is not node or "." not in name

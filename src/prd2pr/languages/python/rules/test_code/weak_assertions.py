@@ -1,4 +1,4 @@
-"""RED407 and RED411: assertions that accept wrong results, by a wide tolerance, opposite values or only a type."""
+"""RED407 and RED411: assertions that accept wrong results through a wide tolerance, opposite values or a bare type."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ FINDINGS: tuple[FindingKind, ...] = (
 
 ExpressionFault = tuple[str, str]  # code, message
 _PLAIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "object"})
-ROUGH_DIVISOR = 100  # a quotient of 0 or 1 by so much accepts most numbers
+ROUGH_DIVISOR = 100  # dividing by this much gives 0 or 1 for most numbers
 _WIDE_SHARE = 0.5  # a tolerance above half of the value accepts wrong values
 
 
 def describe_weak_assertion(node: ast.expr, live: Liveness) -> str:
-    """Describe what a weak assertion checks, one that holds for most wrong results; else return an empty text."""
+    """Describe an assertion that holds for most wrong results. Return an empty string for any other."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot):
         right = node.comparators[0]
         if isinstance(right, ast.Constant) and right.value is None:
@@ -65,7 +65,7 @@ def describe_weak_assertion(node: ast.expr, live: Liveness) -> str:
 
 
 def _describe_wide_bounds(node: ast.expr) -> str:
-    """Describe bounds that include nearly every plausible number: `0 <= fee(5) <= 10**6`."""
+    """Describe bounds that include nearly every plausible number, such as `0 <= fee(5) <= 10**6`."""
     bounds_found = list(find_value_bounds(node))
     if len(bounds_found) > 2 or len({ast.dump(value) for value, _ in bounds_found}) != 1:
         return ""
@@ -126,7 +126,7 @@ def _describe_wide_call(call: ast.Call, name: str, live: Liveness) -> str:
 
 
 def _list_tolerances(call: ast.Call, name: str, live: Liveness) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the tolerances by name: `rel` for `approx(273, 0.9)` and for `approx(273, **{"rel": 0.9})`."""
+    """Yield tolerances by name, such as `rel` for `approx(273, 0.9)` and for `approx(273, **{"rel": 0.9})`."""
     places = {"approx": ("", "rel", "abs"), "allclose": ("", "", "rtol", "atol")}.get(name, ())
     yield from ((place, value) for place, value in zip(places, call.args, strict=False) if place)
     for keyword in call.keywords:
@@ -138,7 +138,7 @@ def _list_tolerances(call: ast.Call, name: str, live: Liveness) -> Iterator[tupl
 
 
 def _get_known_number(node: ast.expr, live: Liveness) -> Any:
-    """Return the number of a literal or of a module constant."""
+    """Return the number in a literal or module constant."""
     value = fold_constants(node, live)
     constant = live.module_constants.get(get_dotted_name(node)) if value is UNKNOWN else None
     return value if constant is None else evaluate_number(constant)
@@ -196,7 +196,7 @@ def find_opposite_alternatives(node: ast.BoolOp) -> ExpressionFault | None:
 
 
 def _find_opposites(values: list[Any]) -> ExpressionFault | None:
-    """Report values that exclude each other: success and failure, True and False, a value and None."""
+    """Report values that exclude each other, such as success and failure, True and False, or a value and None."""
     kinds = {type(value) for value in values}
     numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     mixed_status = any(200 <= n < 400 for n in numbers) and any(400 <= n < 600 for n in numbers)
