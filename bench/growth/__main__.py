@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 
 from growth.axes import AXES, BARE, FLAT, Axis
@@ -59,7 +60,7 @@ def measure(axis: Axis, scratch: Path, built: Built, sizes: tuple[int, ...], rou
     """Yield all curves after each size. Only one repository exists at a time: the largest take a gigabyte."""
     found: dict[str, list[Usage]] = {}
     for count, size in enumerate(sizes, start=1):
-        repo = axis.world(scratch / "world", built, size)
+        repo = build_world(axis, scratch / "world", built, size)
         for step, taken in axis.steps(repo, rounds):
             found.setdefault(step, []).append(taken)
             line = f"{axis.name} {size}: {step}: {taken.processor:.2f} s, {taken.megabytes:.0f} MB"
@@ -68,6 +69,19 @@ def measure(axis: Axis, scratch: Path, built: Built, sizes: tuple[int, ...], rou
         for leftover in scratch.iterdir():
             if leftover != built.repo:
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
+def build_world(axis: Axis, directory: Path, built: Built, size: int) -> Path:
+    """Build a repository in another process: the peak of a program includes that of the process that starts it."""
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(axis.world(directory, built, size)))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(f"the repository for {axis.name} {size} could not be built")
+    found: Path = receiver.recv()
+    return found
 
 
 def curve(axis: Axis, sizes: tuple[int, ...], step: str, taken: list[Usage]) -> Curve:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from growth.__main__ import curve, measure
-from growth.axes import AXES
+from growth.axes import AXES, Axis
 from growth.chart import draw, render_chart
 from growth.curves import Curve, as_json, from_json, slope
 from growth.finished_stories import finished_world
@@ -48,6 +48,19 @@ def test_constant_steps_are_judged_by_ratio_and_baselines_not_at_all() -> None:
     assert grown(0.05, flat=True).verdict == "flat" and grown(0.5, flat=True).verdict == "grows"
     assert grown(2.0, bare=True).verdict == "baseline"
     assert slope((10, 10), (1, 2)) == 0
+
+
+def use_much_memory(directory: Path, _: Built, size: int) -> Path:
+    directory.mkdir()
+    bytearray(b"x" * size)
+    return directory
+
+
+def test_memory_for_the_sample_repository_is_not_counted(tmp_path: Path) -> None:
+    before = call("true", cwd=tmp_path).megabytes
+    axis = Axis("bytes", (), (), use_much_memory, lambda repo, _: iter([("`true`", call("true", cwd=repo))]))
+    (found,) = next(measure(axis, tmp_path, Built(tmp_path, {}, {}, ()), (1 << 29,), 1))
+    assert found.taken[0].megabytes < before + 100
 
 
 def test_figures_round_trip() -> None:
