@@ -181,7 +181,9 @@ def test_other_labels_start_nothing(gate, config, label, go):
     assert gate.labelled(label, "ada").outputs["go"] == ("true" if go else "false")
 
 
-@pytest.mark.parametrize("fault", [Broken(502), DropBefore(), SecondaryLimit(1)])
+@pytest.mark.parametrize(
+    "fault", [Broken(502), *(pytest.param(each, marks=pytest.mark.slow) for each in (DropBefore(), SecondaryLimit(1)))]
+)
 def test_a_transient_fault_loses_no_command(gate, fault: Fault):
     gate.fake.faults.add(fault, "GET */permission")
     done = gate.commented("/tdd next", "wendy")

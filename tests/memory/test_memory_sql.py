@@ -71,7 +71,7 @@ def kept_in(library: Library, how: str) -> MemoryIndex:
     return made
 
 
-@pytest.mark.parametrize("how", ["file", "memory"])
+@pytest.mark.parametrize("how", ["file", pytest.param("memory", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sql", ATTACKS)
 def test_only_reading_is_allowed(library, tmp_path, sql, how):
     library.add(failure("f-1"))

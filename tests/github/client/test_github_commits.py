@@ -226,7 +226,14 @@ def test_the_branch_is_created_elsewhere_at_the_last_moment(github: World, clone
     assert github.bare.heads()["prd2pr/new"] == main
 
 
-@pytest.mark.parametrize("fault", [Broken(502), DropBefore(), DropAfter(), SecondaryLimit(3)], ids=repr)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        DropAfter(),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (Broken(502), DropBefore(), SecondaryLimit(3))),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize(
     "pattern", ["POST */git/blobs", "POST */git/trees", "POST */git/commits", "POST /graphql", "GET */git/ref/*"]
 )
