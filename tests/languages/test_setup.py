@@ -60,7 +60,7 @@ def test_tests_run_with_the_environment_from_set_up(tmp_path: Path, root: str) -
 
 def test_set_up_without_an_environment_gets_a_hint(tmp_path: Path) -> None:
     git = repository(tmp_path, PROJECT)
-    with pytest.raises(SetupProblem, match=r"created no `\.venv`") as failed:
+    with pytest.raises(SetupProblem, match=r"did not create `\.venv`") as failed:
         open_runner(git, Config(setup=("true",)), "main", cached=False)
     assert "python3 -m venv .venv" in failed.value.remedy
 

@@ -85,11 +85,11 @@ def test_verify_compares_conditions_and_replayed_calls() -> None:
     failed = TestVariation(name="clock", outcome="failed", tests=(TEST,))
     passed = TestVariation(name="clock", outcome="passed")
     assert list(list_differences(evidence_with(ways=(failed,)), evidence_with(ways=(passed,)))) == [
-        "mutation testing: other tests fail in another circumstance (clock)"
+        "mutation testing: different tests fail in the variation `clock`"
     ]
     assert list(
         list_differences(evidence_with(replay=CallReplay(differing=(SLY,))), evidence_with(replay=CallReplay(same=1)))
-    ) == ["mutation testing: other calls behave differently outside the test run"]
+    ) == ["mutation testing: the calls that behave differently outside the test run are not the same"]
     chance = TestVariation(name="once_more", outcome="failed", tests=(TEST,))
     assert list(list_differences(evidence_with(ways=(chance,)), evidence_with(ways=(passed,)))) == []
     assert (

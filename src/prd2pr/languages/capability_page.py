@@ -28,7 +28,7 @@ DETAILS = """
 
 Language, runner, roots and package manager are detected from the repository's files at the commit of the
 configuration: `package.json` (test script, then runner configuration, then dependencies), lock files, `tsconfig.json`,
-`go.mod`, `Cargo.toml`, `pyproject.toml` and similar. `prd2pr doctor` shows the result with tools, set-up and missing
+`go.mod`, `Cargo.toml`, `pyproject.toml` and similar. `prd2pr doctor` shows the result with tools, setup and missing
 checks; `prd2pr doctor --json` has it under `stacks`. [Examples](examples/README.md) show the smallest project of each
 language.
 
@@ -96,34 +96,34 @@ RFC101).
 Dependencies of Go and Rust are not fetched yet: a project uses the standard library only, or has its dependencies in
 the repository: `vendor/` as written by `go mod vendor` or `cargo vendor` (for Cargo with its `.cargo/config.toml`), a
 module named by `replace` or `go.work`, a crate named by `path`. Each run builds everything itself, so that no earlier
-run can influence it through a build cache. Only Go's standard library, which Go 1.20 and later do not include built, is
-built once for each Go version: outside the sandbox, from Go's source only, stored with the other dependencies, and
-read-only for every run.
+run can influence it through a build cache. The exception is Go's standard library, which Go 1.20 and later do not ship
+in compiled form. It is built once for each Go version: outside the sandbox, from Go's source only. It is stored with
+the other dependencies and is read-only for every run.
 
 ## Trust in results
 
 Results leave the runner through a pipe, each line with a secret that the project's code does not know. The project
 cannot forge them, and missing ids are noticed. Every test file gets canary tests at its end, which share its process
-and imports: four must fail, each by another assertion, and one must pass. `junit` and `tap` have neither: prd2pr reads
-what the command wrote, says so, and checks that the exit status agrees with it.
+and imports: four must fail, each by a different assertion, and one must pass. `junit` and `tap` have neither the secret
+nor canaries: prd2pr reads what the command wrote, says so, and checks that the exit status agrees with it.
 
 A test binary of Go or Rust prints its results and could print anything. So it is a child of our program, which alone
 has the pipe, and it is run twice: once with canaries that must fail, so that it must end with a failure; once with only
 the tests that passed, so that it must end with success. A binary that ends early, reports a test twice or falsifies its
-output is caught in one of both runs. The digests of binaries are checked before each run.
+output is caught in one of the two runs. The digests of binaries are checked before each run.
 
 ## Names in designs
 
 A design names planned code by the path of its file with dots, without the ending, and the exported name: `earn` of
 `src/points.js` is `src.points.earn`. In Go it is package and name (`points.Earn`), in Rust the path with dots
-(`shop.points.earn`). A test that fails because such a name is missing is RED; one that fails because of a misspelt
+(`shop.points.earn`). A test that fails because such a name is missing is RED; one that fails because of a misspelled
 import, a package that is not installed or a syntax error is not.
 
 Go and Rust report a missing name at build time. Test files that do not compile are excluded, and the rest of the
 package is run without them; each of their tests fails with the compiler's message. Every error counts: a type mismatch
 or an unused variable is a broken build and not RED, whatever else is missing. A missing capability of a project's type
 counts like a missing name: a method that an interface requires, or a trait (`Display`, `Add`, `FromStr`, `PartialEq`).
-A missing `Copy` is not recognised: Rust reports it as a moved value.
+A missing `Copy` is not recognized: Rust reports it as a moved value.
 """
 
 

@@ -79,7 +79,7 @@ class ThrownError:
 
 def describe_wrong_call(name: str, message: str) -> str:
     """Describe a call that does not fit the subject, in the form of Python's TypeError that the RED gate expects."""
-    return f"{name}() takes other arguments or returns other results than the test expects: {message}"
+    return f"{name}() takes arguments or returns results that differ from what the test expects: {message}"
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def compare_hidden_examples(
 ) -> Iterator[str]:
     if saved is None or seen is None:
         if saved is not seen:
-            yield "hidden examples: only one of them has a result"
+            yield "hidden examples: only one of the two has results"
         return
     for name in ("files", "tests", *(("criteria", "declared", "uncollected") if same_rules else ())):
         if getattr(saved, name) != getattr(seen, name):
@@ -83,7 +83,7 @@ def compare_mutation(name: str, saved: MutationResult | None, seen: MutationResu
     """Compare which mutants were killed. Mutants that either machine could not judge are ignored."""
     if saved is None or seen is None:
         if saved is not seen:
-            yield f"{name}: only one of them has a result"
+            yield f"{name}: only one of the two has results"
         return
     before, now = _fault_outcomes(saved), _fault_outcomes(seen)
     for fault in sorted(before.keys() & now.keys()):
@@ -92,26 +92,26 @@ def compare_mutation(name: str, saved: MutationResult | None, seen: MutationResu
     held, hold = _circumstance_failures(saved), _circumstance_failures(seen)
     for way in sorted(held.keys() & hold.keys()):
         if held[way] != hold[way]:
-            yield f"{name}: other tests fail in another circumstance ({way})"
+            yield f"{name}: different tests fail in the variation `{way}`"
     if saved.replay and seen.replay and saved.replay.differing != seen.replay.differing:
-        yield f"{name}: other calls behave differently outside the test run"
+        yield f"{name}: the calls that behave differently outside the test run are not the same"
     if saved.problems != seen.problems:
-        yield f"{name}: its problems differ"
+        yield f"{name}: the reported problems differ"
 
 
 def compare_differential(saved: DifferentialResult | None, seen: DifferentialResult | None) -> Iterator[str]:
     """Compare which calls behave differently. Calls that could not be judged are ignored."""
     if saved is None or seen is None:
         if saved is not seen:
-            yield "differential testing: only one of them has a result"
+            yield "differential testing: only one of the two has results"
         return
     if bool(saved.problems) != bool(seen.problems):
-        yield "differential testing: its problems differ"
+        yield "differential testing: the reported problems differ"
     grave = [{(each.function, each.given) for each in side.differences if each.grave} for side in (saved, seen)]
     if grave[0] != grave[1]:
-        yield "differential testing: other calls behave differently"
+        yield "differential testing: the calls that behave differently are not the same"
     if not saved.problems and saved.unrun != seen.unrun:
-        yield "differential testing: other new code is not run by any test"
+        yield "differential testing: the new code that no test runs is not the same"
 
 
 def _fault_outcomes(mutation: MutationResult) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _circumstance_failures(mutation: MutationResult) -> dict[str, tuple[str, ...
 def compare_runs(name: str, saved: RunSummary | None, seen: RunSummary | None) -> Iterator[str]:
     if saved is None or seen is None:
         if saved is not seen:
-            yield f"`{name}` exists in only one of them"
+            yield f"`{name}` exists in only one of the two"
         return
     for count in COUNTS:
         if getattr(saved, count) != getattr(seen, count):

@@ -42,7 +42,7 @@ def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Pat
     python = open_dependency_cache(cache).prepare(stack, given) / ".venv" / "bin" / "python"
     if not python.is_file():
         raise SetupProblem(
-            f"the set-up of {stack.name} created no `.venv`; its tests run with the Python in it",
+            f"the setup of {stack.name} did not create `.venv`, whose Python runs the tests",
             where="; ".join(" ".join(command) for command in stack.setup),
             remedy="start with `python3 -m venv .venv` and install into it: `.venv/bin/pip install …`",
         )

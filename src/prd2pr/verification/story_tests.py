@@ -290,7 +290,7 @@ def find_failing_setups(after: Mapping[str, str], head: RunReport, fresh: Iterab
     spans = {path: _find_setup_lines(text) for path, text in after.items()}
     wanted = set(fresh)
     return tuple(
-        Fact(code="RED303", path=failure.path, line=failure.line, test=result.id, message="fails in its set-up")
+        Fact(code="RED303", path=failure.path, line=failure.line, test=result.id, message="fails in its setup")
         for result in head.results
         if result.id in wanted and (failure := result.failure) is not None
         if failure.kind in _UNPROVING_KINDS and failure.line in spans.get(failure.path, ())

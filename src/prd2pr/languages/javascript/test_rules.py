@@ -117,7 +117,7 @@ def _check_assertions(found: list[Assertion], test: JavaScriptTest, fact: MakeFa
         elif _is_message_only(each):
             yield fact("RED401", f"`{shorten(each.node)}` takes the expected value as its message", each.node)
         elif _is_constant_assertion(each):
-            yield fact("RED401", f"`{shorten(each.node)}` holds whatever the code does", each.node)
+            yield fact("RED401", f"`{shorten(each.node)}` is true whatever the code does", each.node)
         elif (
             each.form != "helper" and is_same_expression(each.subject, each.expected) and not is_constant(each.subject)
         ):

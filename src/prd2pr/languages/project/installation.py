@@ -127,8 +127,8 @@ def _make_problem(stack: Stack, command: str, why: str) -> SetupProblem:
     return SetupProblem(
         f"the test dependencies of {stack.name} could not be installed: {why}",
         where=f"`{command}`{files}",
-        remedy=f"run the command in {place} of a fresh checkout and fix the failure; nothing was kept. "
-        "`setup` of the stack in .prd2pr.yml can name other commands",
+        remedy=f"run the command in {place} of a fresh checkout and fix the failure; the incomplete "
+        "installation was deleted. `setup` of the stack in .prd2pr.yml can name other commands",
     )
 
 

@@ -76,7 +76,7 @@ def _check_assertions(found: list[Assertion], test: RustTest, fact: MakeFact) ->
         elif _always_fails(each, test):
             yield fact("RED306", "always fails, whatever the code does", each.node)
         elif _is_constant_assertion(each):
-            yield fact("RED401", f"`{shown}` holds whatever the code does", each.node)
+            yield fact("RED401", f"`{shown}` is true whatever the code does", each.node)
         elif _is_mirror(each) and not (_MADE.match(each.compared[0].text) and unlike):
             yield fact("RED409", f"compares a value with itself: `{shown}`", each.node)
         if _SNAPSHOTS.match(each.form) and len(each.arguments) < 2:

@@ -57,7 +57,7 @@ __all__ = ["FINDINGS", "UNSWITCHABLE", "FindingKind", "explain_finding", "render
 _AREAS = {
     "RED": "RED: tests only, and they fail for the right reason",
     "GRN": "GREEN: source only, and the same tests pass",
-    "RFC": "REFACTOR: same behaviour, better code",
+    "RFC": "REFACTOR: same behavior, better code",
     "INT": "INTEGRATED: the tests are at their permanent location and the whole suite passes",
     "RUN": "The test run",
     "VER": "`prd2pr verify`: does the branch contain what it claims?",

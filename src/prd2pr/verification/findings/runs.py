@@ -58,11 +58,11 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RUN107",
         "the commit would publish a secret of this job",
-        "Whatever is pushed is public permanently. Every commit is scanned before it is pushed. A commit that "
+        "A secret that has been pushed is no longer secret. Every commit is scanned before it is pushed. A commit that "
         "contains a key or token of the job, even encoded, counts as a refused attempt.",
         bad="src/shop/points.py contains the value of ANTHROPIC_API_KEY",
         good="src/shop/points.py reads the key from its settings when it needs it",
-        hint="find out how the code or test read it, and rotate the secret.",
+        hint="find out how the code or the test read the secret, then rotate the secret.",
     ),
     define_warning(
         "RUN108",

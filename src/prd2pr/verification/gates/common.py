@@ -96,7 +96,7 @@ def check_links(evidence: Evidence, code: str) -> Iterator[Finding]:
             what = "a symbolic link" if change.new_mode == "120000" else "a submodule"
             yield make_finding(code, f"`{change.path}` is {what}", path=change.path)
         elif change.status == "type_changed":
-            yield make_finding(code, f"`{change.path}` became another type of file", path=change.path)
+            yield make_finding(code, f"`{change.path}` changed its file type", path=change.path)
         elif change.status == "mode_changed":
             modes = f"{change.old_mode} → {change.new_mode}"
             yield make_finding(code, f"`{change.path}` changed its mode: {modes}", path=change.path)

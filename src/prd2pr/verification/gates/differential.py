@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "with external effects, are not judged, unless the old code answered them reliably.",
         bad="def earn(amount):\n    return round(amount / 10)   # was: amount // 10; the tests use only 10 and 20",
         good="def earn(amount):\n    return amount // POINT_PRICE",
-        hint="keep the behaviour of the old code for this input, or make the change in a separate story.",
+        hint="keep the behavior of the old code for this input, or make the change in a separate story.",
     ),
     define_warning(
         "RFC412",
@@ -36,12 +36,12 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="def earn(amount):\n    if amount > LIMIT:   # new, and no test passes so much\n        return 0\n    "
         "return amount // 10",
         good="def earn(amount):\n    return amount // 10",
-        hint="remove it; new behaviour starts with RED.",
+        hint="remove it; new behavior starts with RED.",
     ),
     define_warning(
         "RFC414",
         "old and new code were not compared",
-        "The same calls could not be made to both, so only the tests show that the behaviour is unchanged.",
+        "The same calls could not be made to both, so only the tests show that the behavior is unchanged.",
         bad="the tests could not be run alone: timeout",
         good="40 calls of 3 functions ended the same way before and after",
         hint="no action is needed; if the tests of the changed code can run alone, more can be compared.",

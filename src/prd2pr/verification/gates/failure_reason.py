@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "RED302",
         "fails because of a name that is not planned",
         "A test may fail because a name that the design plans does not exist yet. This one fails because of "
-        "another missing name: a misspelt import, or a dependency that is not installed.",
+        "another missing name: a misspelled import, or a dependency that is not installed.",
         bad="from shop.pionts import earn   # the design plans shop.points.earn",
         good="from shop.points import earn   # as planned in the design",
         hint="import the planned name; install a missing dependency before the story.",
@@ -67,7 +67,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The exception was raised by the test itself or by third-party code, not by the subject or by the call to it.",
         bad="def test_earn():\n    order = {}\n    assert earn(order['amount']) == 1   # KeyError in the test itself",
         good="def test_earn():\n    order = {'amount': 5}\n    assert earn(order['amount']) == 1",
-        hint="fix the test; only missing behaviour may make it fail.",
+        hint="fix the test; only missing behavior may make it fail.",
     ),
     define_strict_error(
         "RED308",
@@ -96,7 +96,7 @@ WrongReason = tuple[str, str]  # finding code and message
 
 _WRONG_KINDS: dict[FailureKind, tuple[str, str]] = {
     FailureKind.SYNTAX: ("RED301", "syntax error"),
-    FailureKind.FIXTURE: ("RED303", "fails in a fixture or in set-up"),
+    FailureKind.FIXTURE: ("RED303", "fails in a fixture or in setup"),
     FailureKind.IMPORT: ("RED308", "an import fails, but not because of a missing name"),
     FailureKind.EXIT: ("RED304", "the test process exited"),
     FailureKind.TIMEOUT: ("RED305", "timed out"),
@@ -237,7 +237,7 @@ def _classify_missing_without_design(failure: Failure, evidence: Evidence) -> Wr
         return "RED302", f"`{name}` does not exist, and the tests do not use it"
     alike = _find_similar_name(name, evidence)
     if alike is not None:
-        return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelt import?"
+        return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelled import?"
     if _is_namesake(name, evidence):
         return None
     problem = explain_foreign_module(name, frozenset(evidence.project_modules), flat=evidence.flat_layout)
@@ -274,7 +274,7 @@ def _explain_known_module(top: str) -> str:
         return f"`{top}` does not exist: commit shared test code together with the tests"
     known = sorted(name for name in _WELL_KNOWN | sys.stdlib_module_names if not name.startswith("_"))
     alike = next((name for name in known if is_misspelling(top, name)), "")
-    return f"`{top}` does not exist; `{alike}` does: a misspelt import?" if alike else ""
+    return f"`{top}` does not exist; `{alike}` does: a misspelled import?" if alike else ""
 
 
 def _is_used(name: str, evidence: Evidence) -> bool:

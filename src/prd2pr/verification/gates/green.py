@@ -138,7 +138,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "GRN304",
         "a test that passed before fails now",
-        "New behaviour must not break existing behaviour.",
+        "New behavior must not break existing behavior.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
         hint="fix the regression.",
@@ -223,7 +223,7 @@ def _check_pre_implemented(evidence: Evidence, policy: GatePolicy) -> Iterator[F
 def _check_changes(evidence: Evidence) -> Iterator[Finding]:
     if is_untested_story(evidence):
         if not evidence.changes:
-            yield make_finding("GRN108", "nothing differs from the commit before")
+            yield make_finding("GRN108", "nothing differs from the previous commit")
     elif not any(change.kind in {PathKind.SOURCE, PathKind.MANIFEST} for change in evidence.changes):
         yield make_finding("GRN108", "no source file differs from the RED commit")
 

@@ -76,7 +76,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "INT302",
         "a test of the story fails at its new location",
-        "The test depends on its location or on neighbouring files.",
+        "The test depends on its location or on neighboring files.",
         bad="tests/unit/loyalty-2/test_redeem.py::test_redeem failed",
         good="tests/unit/loyalty-2/test_redeem.py::test_redeem passed",
         hint="go back to RED and make the test independent of its location.",
@@ -185,15 +185,15 @@ def _check_tests_at_target(evidence: Evidence) -> Iterator[Finding]:
     for test in evidence.story_tests:
         results = find_results(evidence.head_run, test)
         if not results and evidence.head_run is not None:
-            yield make_test_finding("INT303", test, "not run at its new place")
+            yield make_test_finding("INT303", test, "not run at its new location")
         for result in results:
             if result.outcome in {"failed", "error"}:
                 message = result.failure.message.strip().partition("\n")[0] if result.failure else ""
                 yield make_test_finding(
-                    "INT302", result.id, f"{result.outcome} at its new place: {message}".rstrip(": ")
+                    "INT302", result.id, f"{result.outcome} at its new location: {message}".rstrip(": ")
                 )
             elif result.outcome != "passed":
-                yield make_test_finding("INT303", result.id, f"{result.outcome} at its new place")
+                yield make_test_finding("INT303", result.id, f"{result.outcome} at its new location")
 
 
 def _check_suite(evidence: Evidence) -> Iterator[Finding]:

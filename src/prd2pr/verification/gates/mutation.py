@@ -50,8 +50,8 @@ FINDINGS: tuple[FindingKind, ...] = (
         "a test passes with a different expected value",
         "The value that the test expects was replaced by another one, and the test still passed. So the test does "
         "not really compare: the result equals everything, or is derived from what the test expects.",
-        bad="`test_redeem` also passes with another value than `90`",
-        good="with another value than `90`, `test_redeem` fails",
+        bad="`test_redeem` also passes with a value other than `90`",
+        good="with a value other than `90`, `test_redeem` fails",
         hint="make the code return a plain value.",
     ),
     define_error(
@@ -106,7 +106,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "clearly fewer of them, the new code does things that no test requires.",
         bad="mutants killed by the story's tests: 11 of 12 before, 7 of 13 now",
         good="mutants killed by the story's tests: 11 of 12 before, 9 of 10 now",
-        hint="remove what no test requires; new behaviour starts with RED.",
+        hint="remove what no test requires; new behavior starts with RED.",
     ),
     define_warning(
         "RFC410",
@@ -257,7 +257,7 @@ def check_mutation_kept(evidence: Evidence) -> Iterator[Finding]:
         elif each.outcome == "survived":
             lost = each.function in noticed
             message = (
-                "was checked by a test before and is not now" if lost else "is not checked by any test of the story"
+                "was checked by a test before and no longer is" if lost else "is not checked by any test of the story"
             )
             code = "RFC409" if lost else "RFC410"
             yield make_finding(code, f"`{each.function}` {message}", path=each.path, line=each.line)

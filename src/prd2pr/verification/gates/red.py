@@ -28,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "RED101",
         "changes a file that is not a test",
         "The RED commit changes tests only. If source changes with them, it is unclear whether the tests fail "
-        "because behaviour is missing or because the source was broken.",
+        "because behavior is missing or because the source was broken.",
         bad="src/shop/points.py changed in the same commit as tests/tdd/loyalty-1/test_earn.py",
         good="the RED commit contains only tests/tdd/loyalty-1/test_earn.py",
         hint="revert the file; source changes belong to GREEN.",
@@ -54,11 +54,11 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RED104",
         "new test passes before any implementation",
-        "A test that passes before the behaviour exists does not test that behaviour: it would also pass if the "
+        "A test that passes before the behavior exists does not test that behavior: it would also pass if the "
         "story were never built.",
         bad="def test_earn():\n    assert earn(0) is None   # passes: earn() is an empty stub",
         good="def test_earn():\n    assert earn(10) == 2   # fails: earn() returns None",
-        hint="assert on what the story adds; if the behaviour already exists, see RED105.",
+        hint="assert on what the story adds; if the behavior already exists, see RED105.",
     ),
     define_strict_error(
         "RED105",
@@ -67,7 +67,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not RED, and a test must not be made to fail artificially. If the story is already built, it is verified "
         "as it is and the pull request says so. If part of it is missing, no test covers that part yet.",
         bad="12 of 12 new tests pass on the unchanged source",
-        good="9 of 12 new tests fail: the behaviour that they test is missing",
+        good="9 of 12 new tests fail: the behavior that they test is missing",
         hint="write a test for the missing part; if nothing is missing, keep the tests: the story is verified as it "
         "is.",
     ),
@@ -91,8 +91,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "RED109",
         "a new example of an existing test already passes",
-        "An existing test was given more examples. Some of them fail, this one passes. It may mark the boundary "
-        "of the new behaviour, but it does not test anything that is missing. In a new test, no example may pass.",
+        "An existing test was given more examples. Some of them fail, but this one passes. It may mark the boundary "
+        "of the new behavior, but it does not test anything that is missing. In a new test, no example may pass.",
         bad='@pytest.mark.parametrize("n", [4, 5])   # twice(4) is right already\ndef test_twice(n):\n    '
         "assert twice(n) == n + n",
         good='@pytest.mark.parametrize("n", [5, 7])\ndef test_twice(n):\n    assert twice(n) == n + n',
@@ -213,7 +213,7 @@ def collect_red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Fin
 def _check_hidden_examples(evidence: Evidence) -> Iterator[Finding]:
     yield from check_criteria_named(evidence)
     if evidence.held_out and evidence.held_out.files and not evidence.story_tests:
-        yield make_finding("RED201", "all new tests are hidden examples; the coder would see none")
+        yield make_finding("RED201", "all new tests are hidden examples; the programmer would see none")
 
 
 def _check_tests_only(evidence: Evidence) -> Iterator[Finding]:

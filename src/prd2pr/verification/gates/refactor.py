@@ -30,7 +30,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RFC101",
         "changes how tests run; REFACTOR may change source only",
-        "A refactoring does not change the tests or how they run, because they protect the behaviour.",
+        "A refactoring does not change the tests or how they run, because they protect the behavior.",
         bad="pyproject.toml was changed",
         good="src/shop/points.py was changed; pyproject.toml is unchanged",
         hint="remove the file from this commit.",
@@ -86,7 +86,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RFC201",
         "a locked file was changed",
-        "The tests protect the behaviour while the code changes. They must be identical to what RED committed.",
+        "The tests protect the behavior while the code changes. They must be identical to what RED committed.",
         bad="tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
         good="tests/tdd/loyalty-2/test_redeem.py has the blob that RED committed",
         hint="restore the file.",
@@ -110,7 +110,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RFC302",
         "a test of the story does not pass",
-        "The behaviour has changed.",
+        "The behavior has changed.",
         bad="test_redeem: expected 90, got 0",
         good="test_redeem passed before and after",
         hint="undo the change that broke it.",
@@ -126,7 +126,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RFC304",
         "a test that passed before fails now",
-        "The refactoring changed behaviour elsewhere.",
+        "The refactoring changed behavior elsewhere.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
         hint="undo the change that broke it.",
@@ -141,11 +141,11 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_strict_error(
         "RFC306",
-        "no test protects the behaviour",
+        "no test protects the behavior",
         "A refactoring is safe only if tests pass before and after it. Here no test passes.",
         bad="0 tests passed",
         good="53 tests passed before, 53 pass now",
-        hint="write tests for the behaviour first.",
+        hint="write tests for the behavior first.",
     ),
     define_error(
         "RFC401",
@@ -162,7 +162,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not exist.",
         bad="only a docstring was added",
         good="two identical branches were merged",
-        hint="record the step as nothing worth changing.",
+        hint='record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC404",
@@ -170,15 +170,15 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Complexity, length and duplication have not decreased, and at least one of them has increased.",
         bad="complexity 14 before, 14 after; 120 lines before, 131 after",
         good="complexity 14 before, 9 after; 120 lines before, 104 after",
-        hint="simplify the code, or record the step as nothing worth changing.",
+        hint='simplify the code, or record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC406",
         "changes nothing without saying so",
-        "A step without changes must be recorded as nothing worth changing.",
+        'A step without changes must be recorded as "nothing worth changing".',
         bad="no source file differs from GREEN",
-        good="the step's record says: nothing worth changing",
-        hint="record the step as nothing worth changing.",
+        good='the step is recorded as "nothing worth changing"',
+        hint='record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC407",
@@ -252,7 +252,7 @@ def _collect_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Findin
 
 def _check_has_passing_tests(evidence: Evidence) -> Iterator[Finding]:
     if evidence.head_run is not None and not evidence.head_run.passed:
-        yield make_finding("RFC306", "no test passes, so the behaviour is not protected")
+        yield make_finding("RFC306", "no test passes, so the behavior is not protected")
 
 
 # --- signatures -------------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _check_improvement(evidence: Evidence) -> Iterator[Finding]:
         return
     before, after = evidence.improvement.get("before"), evidence.improvement.get("after")
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        yield make_finding("RFC407", "no measures of the code before and after")
+        yield make_finding("RFC407", "there are no metrics of the code before and after the step")
     elif evidence.improvement.get("comment_only"):
         yield make_finding("RFC403", "only comments, docstrings or layout changed: the program is the same")
     else:
@@ -337,20 +337,20 @@ def _check_improvement(evidence: Evidence) -> Iterator[Finding]:
 def _check_measures(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Finding]:
     known = [name for name in MEASURE_LABELS if name in before and name in after]
     if not known:
-        yield make_finding("RFC407", "no measures of the code before and after")
+        yield make_finding("RFC407", "there are no metrics of the code before and after the step")
     elif not any(after[name] < before[name] for name in known):
         worse = [name for name in known if after[name] > before[name]]
         changes = ", ".join(f"{MEASURE_LABELS[name]} {before[name]} → {after[name]}" for name in worse)
         if not all(_is_slight_increase(name, before, after) for name in worse):
-            yield make_finding("RFC404", f"no measure improved, and some got worse: {changes}")
+            yield make_finding("RFC404", f"no metric improved, and some got worse: {changes}")
         elif worse:
-            yield make_finding("RFC408", f"no measure improved; a reviewer must judge the benefit ({changes})")
+            yield make_finding("RFC408", f"no metric improved; a reviewer must judge the benefit ({changes})")
         else:
-            yield make_finding("RFC408", "no measure changed; a reviewer must judge the benefit")
+            yield make_finding("RFC408", "no metric changed; a reviewer must judge the benefit")
 
 
 def _is_slight_increase(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Return whether the metric grew only as much as naming a value, a condition or a part of a function costs.
+    """Return whether the metric grew no more than extracting a variable or a function explains.
 
     That is a few lines, and one point of complexity per new function.
     """

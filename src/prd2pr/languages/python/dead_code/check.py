@@ -191,9 +191,9 @@ def _check_unrelated_tests(
             related = {name for name in names if any(name == s or name.startswith(f"{s}.") for s in removed)}
             others = sorted(name for name in names - related if not _is_module(name, sides.source))
             if others:
-                yield f"{each.path}::{list_bound_names(node)[0]} is also about `{others[0]}`, which was not removed"
+                yield f"{each.path}::{list_bound_names(node)[0]} also tests `{others[0]}`, which was not removed"
             elif not related:
-                yield f"{each.path}::{list_bound_names(node)[0]} is not about anything that was removed"
+                yield f"{each.path}::{list_bound_names(node)[0]} does not test anything that was removed"
 
 
 def _is_test_name(name: str, naming: TestNaming) -> bool:

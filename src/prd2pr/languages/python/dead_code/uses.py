@@ -37,7 +37,7 @@ class NameUses:
             return "is named in a string, so it may be looked up"
         if any(name.startswith(part) or name.endswith(part) for part in self.string_fragments):
             return "may be looked up by a composed name"
-        return "is in a module that is passed on as a whole" if module in self.whole_modules else ""
+        return "is in a module that is used as a whole" if module in self.whole_modules else ""
 
 
 def find_name_uses(path: str, tree: ast.Module, nodes: Iterable[ast.AST]) -> NameUses:

@@ -19,7 +19,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_error(
         "RFC420",
         "data that the program reads was changed",
-        "Different values in a data file are different behaviour, just like different code. Values may be "
+        "Different values in a data file are different behavior, just like different code. Values may be "
         "reordered, renamed or moved to another file.",
         bad="rates.json: 20 was removed, 15 was added",
         good="rates.json contains the same rates, now by customer name",
@@ -49,7 +49,7 @@ def check_data_files(
     removed = [value for value in before - after if not _occurs_in(value, code_now)]
     added = [value for value in after - before if not _occurs_in(value, code_before)]
     for value in sorted({*removed, *added} & set(paths))[:MAX_SHOWN]:
-        message = f"{value} was {'removed' if value in removed else 'added'}: different data means different behaviour"
+        message = f"{value} was {'removed' if value in removed else 'added'}: different data means different behavior"
         yield Fact(code="RFC420", path=paths[value], message=message)
 
 

@@ -20,7 +20,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "GRN204",
         "an example in the documentation was changed",
         "The project's pytest runs the examples in docstrings. They are part of the source and are not locked. If "
-        "the story changes the documented behaviour, its example changes too. Otherwise the example may have been "
+        "the story changes the documented behavior, its example changes too. Otherwise the example may have been "
         "adapted to what the code does now.",
         bad='    """\n    >>> earn(10)\n    7\n    """   # was: 1',
         good='    """\n    >>> earn(10)\n    1\n    """',
@@ -58,7 +58,7 @@ def _check_changed_examples(path: str, old: str, new: str, code: str) -> Iterato
         line, now = later[owner]
         for source, expected in examples.items():
             if now.get(source) != expected:
-                what = "has another expected result now" if source in now else "was removed"
+                what = "now has a different expected result" if source in now else "was removed"
                 message = f"the example `{source.strip()[:60]}` of `{owner or 'the module'}` {what}"
                 yield Fact(code=code, path=path, line=line, message=message)
 

@@ -55,8 +55,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_error(
         "GRN412",
-        "the source is nested too deeply to analyse",
-        "The rules about the subject cannot analyse this file, so it cannot be judged.",
+        "the source is nested too deeply to analyze",
+        "The rules about the subject cannot analyze this file, so it cannot be judged.",
         bad="total = 1 + 1 + 1 + …   # a thousand terms",
         good="total = sum([1] * 1000)",
         hint="reduce the nesting.",
@@ -135,7 +135,7 @@ def check_source_file(
     REFACTOR has additional rules.
     """
     if is_too_deeply_nested(new) and not is_too_deeply_nested(old or ""):
-        return (Fact(code="GRN412", path=path, message="is nested too deeply to analyse"),)
+        return (Fact(code="GRN412", path=path, message="is nested too deeply to analyze"),)
     before = Counter((sighting.code, sighting.key) for sighting in _find_faults(old or ""))
     found: list[SourceFault] = []
     for sighting in _find_faults(new, program=_is_script(path, context)):

@@ -38,7 +38,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "GRN414",
         "checks whether it runs in CI or under test",
         "A variable such as `CI` or `TESTING` may control how much is printed. If it decides the result, the "
-        "tested behaviour differs from the behaviour elsewhere.",
+        "tested behavior differs from the behavior elsewhere.",
         bad="import os\n\ndef redeem(total, points):\n    return total - points if os.environ.get('CI') else total",
         good="def redeem(total, points):\n    return total - points",
         hint="use a setting with its own name for what differs.",

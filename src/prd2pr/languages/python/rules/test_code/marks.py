@@ -90,7 +90,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_strict_error(
         "RED209",
-        "a test is parametrised with an empty list",
+        "a test is parametrized with an empty list",
         "With an empty list of parameters the test is always skipped.",
         bad="@pytest.mark.parametrize('amount', [])\ndef test_earn(amount):\n    assert earn(amount) == 1",
         good="@pytest.mark.parametrize('amount', [5, 6, 9])\ndef test_earn(amount):\n    assert earn(amount) == 1",
@@ -290,7 +290,7 @@ def _check_empty_parameters(module: TestModule, test: DeclaredTest, imports: Map
         values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "argvalues")]
         if any(_is_empty_list(value, module) for value in values):
             yield _make_fact(
-                "RED209", module, call, f"`{test.name}` is parametrised with an empty list, so it never runs", test.id
+                "RED209", module, call, f"`{test.name}` is parametrized with an empty list, so it never runs", test.id
             )
 
 

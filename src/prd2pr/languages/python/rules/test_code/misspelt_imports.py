@@ -89,7 +89,7 @@ def check_misspelt_imports(
                 continue
             intended = _find_intended_name(name, places, sources, modules)
             if intended:
-                message = f"`{name}` does not exist; `{intended}` does: a misspelt import?"
+                message = f"`{name}` does not exist; `{intended}` does: a misspelled import?"
                 found.append(Fact(code="RED302", path=path, line=line, message=message))
     return tuple(found)
 

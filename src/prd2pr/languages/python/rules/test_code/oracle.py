@@ -180,7 +180,7 @@ class _MirrorFinder:
         )
 
     def _find_zero_difference(self, one: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions in `f(2) - f(2) == 0`."""
+        """Return the functions whose calls cancel out, as in `f(2) - f(2) == 0`."""
         gap = isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) and evaluate_number(other) == 0
         same = gap and isinstance(one, ast.BinOp) and ast.dump(one.left) == ast.dump(one.right)
         return self._list_subject_functions(one) if same else set()

@@ -23,8 +23,8 @@ from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RED211",
-        "a test file is nested too deeply to analyse",
-        "The rules that detect vacuous and mocked tests cannot analyse the file, and people cannot read it.",
+        "a test file is nested too deeply to analyze",
+        "The rules that detect vacuous and mocked tests cannot analyze the file, and people cannot read it.",
         bad="total = 1 + 1 + 1 + …   # a thousand terms",
         good="def test_total():\n    assert total([1] * 1000) == 1000",
         hint="reduce the nesting.",
@@ -60,7 +60,7 @@ def check_test_file(path: str, source: str, context: FactContext) -> tuple[Fact,
     """Apply all rules to a test module, a conftest or a test helper module."""
     module = parse_tests(path, source, context.naming)
     if module is None:
-        deep = Fact(code="RED211", path=path, message="is nested too deeply to analyse")
+        deep = Fact(code="RED211", path=path, message="is nested too deeply to analyze")
         return (deep,) if is_too_deeply_nested(source) else ()
     suite = Suite(module, context)
     facts = [fact for rule in _RULES for fact in rule(suite)]
