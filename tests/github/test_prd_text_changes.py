@@ -84,7 +84,7 @@ def test_the_old_plan_is_not_built_when_the_labelled_text_is_unknown(new):
     world.comment(1, "/approve", by="wendy")
     acted = world.act()
     said = world.status_comment(world.pull().number).body
-    assert "The issue was labelled again" in said, acted.output
+    assert "The issue was labeled again" in said, acted.output
     assert "remove the label `prd2pr` and add it again" in said
     assert [phase for phase in world.phases() if not phase.startswith(("plan", "note"))] == []
     assert "in other words" not in world.show("prds/issue-1.md")

@@ -46,7 +46,7 @@ def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
     return BranchProblem(
         f"git could not push: {' '.join(words.split())}",
         where=where,
-        remedy="Fix what the message names, then run it again; it continues from the last push.",
+        remedy="Fix the problem that git reports, then run it again; it continues from the last push.",
     )
 
 

@@ -75,7 +75,7 @@ def start_prd_from_issue(
 ) -> Subject | PrdOutcome:
     """Turn the issue into a PRD, with the text of the command appended."""
     if issue is None:
-        reason = "the issue's text when this was written is not known; its author may have changed it since"
+        reason = "it is not known what the issue said when this was written: its author may have edited it since"
         label = context.config.labels.trigger
         step = NextStep(f"Read the issue, then write the command again, or add the label `{label}` (needs `write`).")
         queue.reply(queued, NotNow(queued.request.command.shown, reason, step), commit_url=context.commit_url)

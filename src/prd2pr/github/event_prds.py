@@ -411,8 +411,10 @@ def find_subject_by_name(context: GitHubContext, wanted: str) -> EventSubject:
 def make_unknown_prd_error(context: GitHubContext) -> PrdInvalid:
     files = ", ".join(list_prd_files(context)[:3])
     return PrdInvalid(
-        f"there is no PRD of this name on {context.base_branch}, and no branch for one",
-        remedy=f"name a file or its id: {files}" if files else f"push one that fits {' or '.join(context.config.prds)}",
+        f"there is no PRD with this name on {context.base_branch}, and no branch for it",
+        remedy=f"name a file or its id: {files}"
+        if files
+        else f"push one that matches {' or '.join(context.config.prds)}",
     )
 
 

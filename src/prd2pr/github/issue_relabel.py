@@ -68,6 +68,6 @@ def wait_for_relabel(context: GitHubContext, why: str) -> NoAction:
     label = context.config.labels.trigger
     return NoAction(
         "waiting",
-        f"the issue was labelled again and not planned since; {why}. Nothing is built for its earlier text",
+        f"the issue was labeled again but has not been planned since: {why}. Nothing is built from its earlier text",
         f"read the issue, then remove the label `{label}` and add it again",
     )

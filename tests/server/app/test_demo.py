@@ -85,7 +85,7 @@ def order(address: str, said: str) -> None:
         page = browser.post("/dashboard/stories/retry", data=form)
         assert page.url.path == story and "/tdd retry calc-1" in page.text
         ends = time.monotonic() + 60
-        while "carried out" not in browser.get(story).text:
+        while "executed" not in browser.get(story).text:
             assert time.monotonic() < ends, browser.get(story).text
             time.sleep(0.2)
 

@@ -156,7 +156,7 @@ def test_an_existing_app_is_never_overwritten(tmp_path: Path) -> None:
     prepare_credentials_directory(place)
     file = save_credentials(place, NewApp("7", "builder", "PEM", "hook"), public_url=PUBLIC)
     assert f"PRD2PR_APP_PRIVATE_KEY_FILE='{place / KEY_FILE}'" in file.read_text()
-    with pytest.raises(SetupProblem, match="holds an App's credentials"):
+    with pytest.raises(SetupProblem, match="contains the credentials of an App"):
         prepare_credentials_directory(place)
     with pytest.raises(FileExistsError):
         save_credentials(place, NewApp("8", "other", "OTHER", "hook"))

@@ -89,7 +89,7 @@ PROJECT_COMMANDS: dict[str, ProjectCommand] = {
             "skip_task",
             {S.BLOCKED, S.SPRINT_ACTIVE},
             S.SPRINT_ACTIVE,
-            "Skip a story permanently, on record: one that is out of attempts or was aborted by `/tdd abort`.",
+            "Permanently skip a story that is out of attempts or was aborted by `/tdd abort`, and record it.",
             "/skip_task",
         ),
         _command(

@@ -92,11 +92,11 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
             "/tdd commit-code",
             gates=(Phase.GREEN,),
         ),
-        CycleCommand("refactor", _states({S.REFACTOR}), "Make the code better.", "/tdd refactor"),
+        CycleCommand("refactor", _states({S.REFACTOR}), "Improve the code.", "/tdd refactor"),
         CycleCommand(
             "commit-refactor",
             _states({S.REFACTOR}),
-            "Prove that the behaviour is unchanged, then integrate.",
+            "Prove that the behavior is unchanged, then integrate.",
             "/tdd commit-refactor",
             gates=(Phase.REFACTOR, Phase.INTEGRATED),
         ),
@@ -124,14 +124,14 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
         CycleCommand(
             "abort",
             _states(OPEN),
-            "Abort the cycle, on record. Failing tests are removed; what GREEN has proved stays.",
+            "Abort the cycle and record it. Failing tests are removed; what GREEN has proved stays.",
             "/tdd abort",
             state_changes=tuple((s, S.ABORTED) for s in S if s in OPEN),
         ),
         CycleCommand(
             "skip_phase",
             _states({S.DESIGN, S.REFACTOR}),
-            "Skip design or refactoring, on record; a gate cannot be skipped.",
+            "Skip design or refactoring and record it; a gate cannot be skipped.",
             "/tdd skip_phase",
             state_changes=((S.DESIGN, S.TEST_RED),),
         ),
@@ -168,7 +168,7 @@ def pass_phase(state: CycleState, phase: Phase, verdict: Verdict | None) -> Cycl
     if after is None:
         starts = tuple(source for source, passed in PHASE_TRANSITIONS if passed == phase)
         return _refuse_phase(
-            phase.value, state, starts, f"from {state} the phases {_join_phases(list_phases_from(state))} lead on"
+            phase.value, state, starts, f"in {state} the allowed phases are {_join_phases(list_phases_from(state))}"
         )
     if phase in GATED and not _is_accepted(verdict, phase):
         return _refuse_phase(phase.value, state, (state,), explain_missing_verdict(verdict, phase))

@@ -70,7 +70,7 @@ def convert_manifest(
     finally:
         client.close()
     if isinstance(outcome, ApiResponse) and outcome.status in (404, 422):
-        raise _invalid_code_error("GitHub does not know this code")
+        raise _invalid_code_error("GitHub does not recognize this code")
     return parse_json_body(call, outcome)
 
 

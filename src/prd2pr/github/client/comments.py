@@ -65,7 +65,7 @@ class CommentCalls(RepositoryCalls):
                 number = int(str(found["issue_url"]).rpartition("/")[2])
                 self._ensure_comment((me,), number, body, body.lstrip().splitlines()[0])
                 self._log(
-                    "GitHub does not allow editing a comment by our earlier account: a new comment was posted instead"
+                    "GitHub does not allow editing a comment of the previous bot account, so a new comment was posted"
                 )
                 return
         check_response(call, done)

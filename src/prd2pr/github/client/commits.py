@@ -221,7 +221,7 @@ def _tree_differs_error(made: str, proved: str, sha: str) -> TreeDiffers:
 
 def _no_base_error(sha: str) -> HubProblem:
     return HubProblem(
-        "GitHub has no commit that this branch starts from",
+        "the commit that this branch starts from is not on GitHub",
         where=sha,
         remedy="Push the base branch first, then run it again.",
     )

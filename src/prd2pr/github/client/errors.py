@@ -30,12 +30,12 @@ MAX_MESSAGE_LENGTH = 300
 
 PULLS_SETTING_REMEDY = (
     "Settings → Actions → General → Workflow permissions: tick `Allow GitHub Actions to create and approve pull "
-    "requests`, then start the workflow again. If it is greyed out, change it in the organisation's settings. "
+    "requests`, then start the workflow again. If it is grayed out, change it in the organization's settings. "
     "A GitHub App token does not need the setting."
 )
 
 WORKFLOW_FILES_REMEDY = (
-    "GITHUB_TOKEN can never change them. Leave workflow files to a person, or use a GitHub App with the permission "
+    "GITHUB_TOKEN can never change workflow files. Let a person change them, or use a GitHub App with the permission "
     "Workflows: write."
 )
 
@@ -130,7 +130,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = (
         (403, 422),
         r"(too many|maximum|limit).{0,60}pull request|pull request.{0,60}(too many|maximum|limit)"
         r"|temporarily blocked from content creation|was submitted too quickly",
-        "GitHub accepts no more pull requests from this account now",
+        "GitHub does not accept more pull requests from this account at the moment",
         "Close or merge some, or wait an hour; the branch with all proved commits is pushed.",
     ),
     ErrorPattern(
@@ -189,7 +189,7 @@ def classify_error(call: RestCall, answer: ApiResponse) -> HubProblem:
     return HubProblem(
         f"GitHub answered {answer.status}{_github_message(answer)}",
         where=str(call),
-        remedy="Fix what the message names, then start it again; it continues from the last push.",
+        remedy="Fix the problem that GitHub reports, then start it again; it continues from the last push.",
     )
 
 
@@ -223,7 +223,7 @@ def check_text_length(call: str, text: str) -> TextTooLong | None:
     if len(text) <= MAX_TEXT_LENGTH:
         return None
     return TextTooLong(
-        f"the text has {len(text):,} characters, GitHub accepts {MAX_TEXT_LENGTH:,}",
+        f"the text has {len(text):,} characters; GitHub accepts at most {MAX_TEXT_LENGTH:,}",
         where=call,
         remedy="Please report this: the text should have been shortened. The commits are safe.",
     )

@@ -147,6 +147,6 @@ def _parse_installation(text: str) -> int | None:
         raise TokenMissing(
             f"{APP_INSTALLATION} is not a number",
             where="the environment",
-            remedy="Set the installation's number, or unset it to look it up automatically.",
+            remedy="Set it to the number of the installation. If it is unset, the number is looked up.",
         )
     return int(text)

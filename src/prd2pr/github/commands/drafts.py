@@ -107,7 +107,7 @@ def write_draft(session: Session, request: CommandRequest, story: str) -> Comman
             return position
         phase = DRAFT_PHASES[request.command.name]
         if phase is Phase.RED and position.story.kind in UNTESTED_KINDS:
-            reason = f"{story} has the kind {position.story.kind}, which needs no tests"
+            reason = f"{story} is a story of kind {position.story.kind}, which needs no tests"
             return CommandResult(position.head, not_now_with_next_step(session, position.state, request, reason))
         position = replace(position, request_text=request.command.text)
         note = draft_design(session, position) if phase is Phase.DESIGN else draft_work(session, position, request)
@@ -215,7 +215,7 @@ def judge_phase(
         return result if isinstance(result, Stuck) else (position, result)
     work = find_work_to_judge(session, position, phase)
     if work is None:
-        return Stuck(f"there is no work since the last step for {phase.value.upper()} to judge")
+        return Stuck(f"{phase.value.upper()} has nothing to judge: there is no work since the last step")
     together, judged = judge_from_base(session, position, phase, work)
     return together, AcceptedPhase(phase, judged) if judged.verdict.accepted else judged
 

@@ -79,7 +79,7 @@ tracking issue. A comment may contain up to 20 commands; they are executed in or
 - Commands are case-insensitive, and `-` and `_` are the same.
 - Commands in a quote, list, heading, table, code, HTML or link do not count; nor do those in an edited comment: write a
   new one.
-- `STORY` is a story's id, as in `auth-2`. Without it, the current story is meant.
+- `STORY` is a story's id, as in `auth-2`. Without it, the command is about the current story.
 - `TEXT` is quoted (straight or typographic quotes) or the rest of the line. An optional reason is quoted or follows a
   story's id.
 - A command with unexpected words is not executed; the reply names the word.
@@ -94,7 +94,7 @@ tracking issue. A comment may contain up to 20 commands; they are executed in or
   [The two machines](reference/machines.md) show when each command is allowed.
 """
 
-_WHO = """## Who may
+_WHO = """## Permissions
 
 The author's permission on the repository decides; it is read again for each comment.
 

@@ -53,4 +53,4 @@ def find_target_story(state: BranchState, request: CommandRequest) -> str | Comm
     stories = resolve_stories(state, request.command.name, request.command.stories)
     if stories:
         return stories[0]
-    return CommandResult(state.commit, NotNow(request.command.shown, "no story is left that it could apply to"))
+    return CommandResult(state.commit, NotNow(request.command.shown, "there is no story that it could apply to"))

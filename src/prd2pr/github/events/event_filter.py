@@ -17,7 +17,7 @@ PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
 NOT_A_NEW_COMMENT = "only new comments count, not edited or deleted ones"
 NO_COMMAND = "the comment contains no command"
 NO_LABEL_ADDED = "no label was added"
-PULL_UNCHANGED = "the pull request was neither closed, reopened nor labelled"
+PULL_UNCHANGED = "the pull request was neither closed, reopened nor labeled"
 
 
 def explain_ignored(name: str, event: dict[str, Any]) -> str:

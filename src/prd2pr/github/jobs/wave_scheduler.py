@@ -171,7 +171,7 @@ def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> Integration
         if result.outcome != "waiting":
             return result
         run.parallel.set_aside.add(each.story)
-        run.context.progress.say("note", text=f"{each.story} is not integrated now: {result.reason}")
+        run.context.progress.say("note", text=f"{each.story} is not integrated yet: {result.reason}")
     return None
 
 

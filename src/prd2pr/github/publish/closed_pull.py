@@ -32,7 +32,7 @@ def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: s
         close_tracking_issue(context, subject, pull)
         context.hub.edit_comment(found.id, text)
     except HubProblem as problem:
-        context.progress.say("note", text=f"#{pull.number} could not be published as closed: {problem.what}")
+        context.progress.say("note", text=f"could not report on GitHub that #{pull.number} is closed: {problem.what}")
         return False
     return True
 
@@ -53,7 +53,7 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
         context.hub.set_labels(pull.number, (get_state_label(labels, "waiting"),), list_state_label_names(labels))
         context.hub.edit_comment(found.id, text)
     except HubProblem as problem:
-        context.progress.say("note", text=f"#{pull.number} could not be published as waiting: {problem.what}")
+        context.progress.say("note", text=f"could not report on GitHub that #{pull.number} is waiting: {problem.what}")
         return False
     return True
 

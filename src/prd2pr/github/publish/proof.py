@@ -17,11 +17,11 @@ from prd2pr.workflow.session import Session
 
 RESTORE_STEP = NextStep(
     "Nothing is built on rewritten steps. Push the branch as it was before, or revert them; a merge of the base keeps "
-    "proofs, a rebase does not. For all findings, comment",
+    "proofs, a rebase does not. To see all findings, comment",
     "/tdd verify",
 )
 REVIEW_STEP = NextStep(
-    "Review the commits that are not proved and revert them. For all findings, comment", "/tdd verify"
+    "Review the commits that are not proved and revert them. To see all findings, comment", "/tdd verify"
 )
 
 

@@ -94,7 +94,9 @@ def submit_change(
 ) -> Asked:
     if orders is None:
         raise RequestDenied(
-            503, "This server is read-only: no worker is configured.", remedy="Comment the command on the pull request."
+            503,
+            "This server is read-only: no worker is configured.",
+            remedy="Post the command as a comment on the pull request.",
         )
     order = make_order(request, now)
     unique = make_idempotency_key(bearer, request, order, key)

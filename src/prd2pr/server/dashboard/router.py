@@ -310,7 +310,7 @@ def require_order_service(context: DashboardContext) -> OrderService:
         raise PageError(
             503,
             "Refused",
-            "This server is read-only: no worker is configured. Comment the command on the pull request.",
+            "This server is read-only: no worker is configured. Post the command as a comment on the pull request.",
         )
     return orders
 

@@ -48,7 +48,7 @@ def prepare_credentials_directory(directory: Path) -> None:
     existing = [name for name in (KEY_FILE, SECRET_FILE, ENV_FILE) if (directory / name).exists()]
     if existing:
         raise SetupProblem(
-            f"the directory already holds an App's credentials: {', '.join(existing)}",
+            f"the directory already contains the credentials of an App: {', '.join(existing)}",
             where=str(directory),
             remedy="Choose another directory, or delete these files if that App is gone.",
         )

@@ -61,7 +61,7 @@ def make_creation_url(settings: ServerSettings, organization: str, state: str) -
     """Return the URL to post the form to, in the settings of the account or organization."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise UsageProblem(
-            f"{organization!r} is not a valid organisation", where="--organization", remedy="Write its login."
+            f"{organization!r} is not a valid organization", where="--organization", remedy="Write its login."
         )
     below = f"/organizations/{quote(organization)}" if organization else ""
     return f"{make_github_web_url(settings)}{below}/settings/apps/new?{urlencode({'state': state})}"

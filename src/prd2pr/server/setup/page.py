@@ -81,7 +81,7 @@ class SetupFlow:
 
 
 def create_setup_app(setup: SetupFlow) -> FastAPI:
-    app = FastAPI(title="prd2pr set-up", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title="prd2pr setup", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/setup")
     def begin(request: Request, word: str = "") -> Response:
@@ -97,7 +97,7 @@ def create_setup_app(setup: SetupFlow) -> FastAPI:
     @app.get(CALLBACK_PATH)
     async def back(request: Request, code: str = "", state: str = "") -> Response:
         if not setup.states.consume(state, request.cookies.get(COOKIE, "")):
-            what = "This set-up was not started in this browser, or the link was already used. Open the page again."
+            what = "This setup was not started in this browser, or the link was already used. Open the page again."
             return render_setup_page(setup, "refused", 403, what=what)
         try:
             made, file = await run_in_threadpool(exchange_code, setup, code)

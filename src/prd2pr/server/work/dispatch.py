@@ -24,7 +24,7 @@ SETTLES_SECONDS = 30.0
 GetHub = Callable[[str], GitHubHub]
 OUTDATED_WORKFLOW = (
     f"The workflow file {WORKFLOW} of this repository does not support orders. Update it (`prd2pr init` writes it if "
-    "it is missing), or comment the command on the pull request."
+    "it is missing), or post the command as a comment on the pull request."
 )
 
 

@@ -42,7 +42,8 @@ log = logging.getLogger(__name__)
 
 MAX_RUNS = 3
 NO_ANSWER = "{runs} runs got this order, and none of them reported its outcome."
-UNREADABLE = "The order cannot be read: another version of this server recorded it. Give it again."
+UNREADABLE = "The order cannot be read: another version of this server recorded it. Submit it again."
+UNDELIVERED = "The order could not be delivered and is not retried."
 TOO_OLD = f"The order was not executed within {MAX_COMMAND_AGE.days} days."
 
 
@@ -82,7 +83,12 @@ class OrderTracker:
         elif is_too_old(it.at, datetime.now(UTC).isoformat()):
             settle_order(self.parts.database, it.id, "failed", TOO_OLD)
         elif it.delivered in ("dead", ""):
-            settle_order(self.parts.database, it.id, "failed", it.effect or "The order's delivery was given up.")
+            settle_order(
+                self.parts.database,
+                it.id,
+                "failed",
+                it.effect or UNDELIVERED,
+            )
         elif it.state == "given":
             mark_order_given(self.parts.database, it.id)
             self._check_run(it, it.order)
@@ -121,7 +127,7 @@ class OrderTracker:
             return
         with self.parts.database.writing() as connection:
             submit_order(connection, it.repo, order, it.tries + 1)
-        log.warning("the run with order %s ended without settling it: it is submitted again", it.id)
+        log.warning("the run with order %s ended without an outcome: the order is submitted again", it.id)
         self.parts.work_available.set()
 
 

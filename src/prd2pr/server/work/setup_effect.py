@@ -61,10 +61,11 @@ class OnboardingEffect:
 
 def summarize_onboarding(done: OnboardingResult) -> list[str]:
     for repository, problem in done.problems:
-        log.warning("%s: the set-up was not offered: %s", repository, problem.what)
+        log.warning("%s: the setup was not offered: %s", repository, problem.what)
     if done.left_out:
         log.warning(
-            "%d repositories were added at once; the last %d were offered no set-up: install the App on selected ones",
+            "%d repositories were added at once; the last %d got no setup pull request: "
+            "install the App on selected repositories only",
             len(done.offered) + len(done.problems) + len(done.left_out),
             len(done.left_out),
         )

@@ -35,7 +35,8 @@ DRAFT_COMMANDS = {
 ALL_SETTLED = "Every story is finished."
 RUN_CONTINUES = NextStep("The run continues automatically. Nothing for you to do.")
 BASE_MERGED = NextStep(
-    "Every story is finished, and the base was merged since. The status comment shows whether the suite passes with it."
+    "Every story is finished, and the base was merged after that. The status comment shows whether the suite passes "
+    "with it."
 )
 # The command that plans a story for changes made after the last step.
 STORY_COMMANDS = {
