@@ -145,14 +145,13 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.SecretFound,
         "the commit would publish a secret",
-        "A file or the message of a commit contains a key, token or password of the job, as it is or encoded "
-        "(base64, hex, "
-        "reversed). The commit was not pushed. The usual cause is a test, or the code under test, that reads its "
-        "environment.",
-        "Check the file that the message names and what the story's tests do, then renew the secret: code that could "
-        "read it could have sent it elsewhere. If the value is an ordinary word, rename its variable: any "
-        "variable named "
-        "token, key, secret, password, credential or PAT counts as a secret.",
+        "A file or the message of a commit contains a key, token or password of the job, in plain or encoded form "
+        "(base64, hex, reversed). The commit was not pushed. The usual cause is a test, or the code under test, that "
+        "reads its environment.",
+        "Find the code that read the secret: start with the file that the message names and with the story's tests. "
+        "Then rotate the secret, because code that could read it could also have sent it elsewhere. If the value is "
+        "an ordinary word, rename its variable: any variable named token, key, secret, password, credential or PAT "
+        "counts as a secret.",
     ),
     ErrorKind(
         errors.StepsLost,
@@ -163,9 +162,8 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.StepsRewritten,
         "steps on a story's own branch were rewritten",
-        "Somebody amended or rebased steps of a story that waits for integration, so their proofs no longer "
-        "hold. Nothing "
-        "was merged with them or built on them.",
+        "Somebody amended or rebased steps of a story that waits for integration, so their proofs are no "
+        "longer valid. These steps were not merged, and nothing was built on them.",
         "Push the branch as it was before, or delete it to start the story again.",
     ),
     ErrorKind(
@@ -178,7 +176,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
         errors.CannotJudge,
         "no verdict",
         "The tests could not be run, so there is no verdict. That is not an acceptance.",
-        "Fix what the message names, then run the command again.",
+        "Fix the problem that the message describes, then run the command again.",
     ),
     ErrorKind(
         errors.ModelProblem,
@@ -208,14 +206,14 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
         errors.HubProblem,
         "GitHub refused a call",
         "GitHub refused a call for a reason that has no separate code; the message quotes it.",
-        "Fix what the message names, then run it again: it continues from the last push.",
+        "Fix the problem that the message describes, then run it again: it continues from the last push.",
     ),
     ErrorKind(
         errors.PullsNotAllowed,
         "Actions may not open pull requests",
-        "The repository, or its organisation, does not let workflows create pull requests.",
+        "The repository, or its organization, does not let workflows create pull requests.",
         "Settings → Actions → General → Workflow permissions: tick `Allow GitHub Actions to create and approve pull "
-        "requests`. If it is greyed out, change it on the same page of the organisation. Or use a GitHub App token.",
+        "requests`. If it is grayed out, change it on the same page of the organization. Or use a GitHub App token.",
     ),
     ErrorKind(
         errors.ScopeMissing,
@@ -294,7 +292,8 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.TreeDiffers,
         "the commit on GitHub differs from the proved one",
-        "A commit made through the API has other files than the judged commit. It was not put on the branch.",
+        "The commit that was created through GitHub's API contains different files than the commit that was judged. "
+        "The branch was not moved to it.",
         "Run it again; if the error persists, set `commit: git`.",
     ),
     ErrorKind(

@@ -52,7 +52,7 @@ def event(tmp_path, monkeypatch):
         ("issue_comment", comment_on({"body": "prd2pr"}, "/lgtm\n/improve\n/"), NO_COMMAND),
         ("issue_comment", comment_on({"body": 5, "labels": [None, 3]}, "/aprove"), NO_COMMAND),
         ("pull_request", {"action": "closed"}, ""),
-        ("pull_request", {"action": "opened"}, "the pull request was neither closed, reopened nor labelled"),
+        ("pull_request", {"action": "opened"}, "the pull request was neither closed, reopened nor labeled"),
         ("issues", {"action": "labeled"}, ""),
         ("issues", {"action": "opened"}, "no label was added"),
         ("workflow_dispatch", {}, ""),

@@ -166,7 +166,9 @@ def test_widest_scope_is_reported_first_and_reasons_are_one_line() -> None:
     rest = find_circuit_stop(apply_circuit_events(NONE, trouble), "red", SONNET, at(3), "/tdd reset")
     assert rest is not None
     assert (rest.outcome, rest.next) == ("waiting", "/tdd reset")
-    assert rest.reason.startswith("all work is stopped since 2026-11-17 12:04 UTC: 1 of 1 models opened")
+    assert rest.reason.startswith(
+        "all work is stopped since 2026-11-17 12:04 UTC: the breakers of 1 of 1 models are open"
+    )
     assert "bad gateway" in rest.reason
 
 

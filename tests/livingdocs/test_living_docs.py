@@ -121,7 +121,7 @@ def test_docs_directory_inside_tests_is_not_written(world: World) -> None:
     world.write({".prd2pr.yml": "docs:\n  directory: tests/docs\n"})
     world.commit("odd")
     told = world.program("docs")
-    assert told.status == 0 and "docs.directory points to" in told.out
+    assert told.status == 0 and "docs.directory is a directory for" in told.out
     assert world.program("docs", "--write").status == 0
     assert not (world.repo / "tests/docs").exists()
 

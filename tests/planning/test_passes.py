@@ -267,7 +267,7 @@ def test_invalid_answers_are_not_cached_for_the_next_run(tmp_path: Path) -> None
     harness = PlanningHarness(
         tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/{n}/1": wrong for n in (1, 2, 3)}, remembers=True
     )
-    with pytest.raises(PlanInvalid, match="no valid plan of cycle-2 after 3 attempts: depends on `nowhere`"):
+    with pytest.raises(PlanInvalid, match="no valid plan for cycle-2 after 3 attempts: depends on `nowhere`"):
         harness.plan()
     left = sorted(path.name.rsplit("-", 3)[0] for path in (harness.world.repo / ".git/prd2pr/cache").glob("answer@*"))
     assert left == ["answer@shop@plan-tasks-cycle-1", "answer@shop@plan-tasks-cycle-3"]

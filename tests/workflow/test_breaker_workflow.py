@@ -219,7 +219,7 @@ def test_status_reports_open_breakers(stage: Stage) -> None:
     shown = stage.give("/tdd status").answer
     assert isinstance(shown, StoryStatusReply)
     everything, model, phase = shown.circuits
-    assert "1 of 1 models opened" in everything
+    assert "of 1 of 1 models" in everything
     assert model.startswith("`replay` is open after 3 failures since ") and phase.startswith("`red` is open")
     overview = stage.give("/tdd overview").answer
     assert isinstance(overview, OverviewReply)
@@ -300,7 +300,7 @@ def test_reset_at_a_terminal(tmp_path) -> None:
     assert world.next().status == 0
     for _ in range(3):
         assert "ended with status 1" in broken()
-    assert "1 of 1 models opened" in broken()
+    assert "of 1 of 1 models" in broken()
     status = world.program("status")
     assert "breaker: `command` is open after 3 failures since" in status.out
     assert "Next: prd2pr reset prds/calc.md" in status.out
@@ -317,7 +317,7 @@ def test_before_the_plan_failures_are_only_in_the_journal(tmp_path) -> None:
     for _ in range(3):
         assert world.program("run", "prds/calc.md", "--model", "command:false").status == 1
     stopped = world.program("run", "prds/calc.md", "--model", "command:false")
-    assert "1 of 1 models opened" in stopped.out
+    assert "of 1 of 1 models" in stopped.out
     assert "prd2pr reset prds/calc.md" in stopped.out
     assert world.program("reset", "prds/calc.md").status == 0
     assert world.next().status == 0

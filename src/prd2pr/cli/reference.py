@@ -103,7 +103,7 @@ def render_reference_pages() -> dict[str, str]:
 
 ROLES_INTRO = """# Roles
 
-What each role does, and when. A model is called only where judgement is needed; rules are checked by code, and no role
+What each role does, and when. A model is called only where judgment is needed; rules are checked by code, and no role
 can bypass a gate. `profile` in `.prd2pr.yml` chooses which roles run, and thereby the cost:
 
 - `quick`: one call for the plan and one for each story, with tests and code together. Nothing else.
@@ -167,8 +167,8 @@ def render_server_page() -> str:
     intro = (
         "# Settings of the server\n\n`prd2pr serve` reads its settings from the file given with `--config`, from the "
         "environment and from options; later sources take precedence.\n"
-        "Each variable also exists with the suffix `_FILE`, which names a file that holds the value. Secrets are read "
-        "only from the environment or from such a file.\n\n"
+        "Each variable also exists with the suffix `_FILE`, which names a file that contains the value. Secrets are "
+        "read only from the environment or from such a file.\n\n"
         "| key | variable | default | meaning |\n|---|---|---|---|\n"
     )
     return intro + "".join(

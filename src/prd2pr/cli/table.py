@@ -91,7 +91,7 @@ COMMANDS: tuple[TableCommand, ...] = (
     ),
     TableCommand(
         "doctor",
-        "Check the set-up and suggest fixes",
+        "Check the setup and suggest fixes",
         "doctor:main",
         "0 no problem, 1 problems found",
         (
@@ -100,7 +100,7 @@ COMMANDS: tuple[TableCommand, ...] = (
             option(
                 "--clear-cache",
                 action="store_true",
-                help="Delete cached results, also those of `verify`, and installed test dependencies, and exit",
+                help="Delete cached results (including those of `verify`) and installed test dependencies, then exit",
             ),
         ),
         "prd2pr doctor",
@@ -442,7 +442,7 @@ def describe_os_error(error: OSError) -> SetupProblem:
     return SetupProblem(
         f"system error: {error.strerror or error}",
         where=str(error.filename or ""),
-        remedy="free space, grant permission or move what is in the way, then run the same command again",
+        remedy="free disk space, grant the permission or move the file in the way, then run the same command again",
     )
 
 

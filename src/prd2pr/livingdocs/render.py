@@ -302,7 +302,7 @@ def find_blocked_documents(places: Mapping[LivingDocument, str], source: DocsSou
 
 def explain_blocked_path(path: str, source: DocsSource, allowed: frozenset[str], same_name: str) -> str:
     if path not in allowed:
-        return "docs.directory points to a place of tests, tools or protected files"
+        return "docs.directory is a directory for tests, tools or protected files"
     there = source.files.get(path)
     if there is not None:
         return "" if there.mode == PLAIN_FILE else "it is not a regular file"

@@ -34,7 +34,7 @@ _KINDS = (
     PlanProblemKind(
         "PLN102",
         "key missing or used twice",
-        "Each story and each epic has a unique key; dependencies point to stories by it.",
+        "Each story and each epic has a unique key; dependencies refer to stories by this key.",
     ),
     PlanProblemKind("PLN103", "unknown epic", "A story belongs to an epic of the same plan, or the plan has no epics."),
     PlanProblemKind("PLN104", "unknown dependency", "`depends_on` names a key that no story of the plan has."),
@@ -76,13 +76,13 @@ _KINDS = (
     PlanProblemKind(
         "PLN114",
         "story not requested",
-        "After a change of the PRD, new stories may only be for what changed: the rest of the plan is kept.",
+        "After a change to the PRD, new stories may only cover what changed: the rest of the plan is kept.",
     ),
     PlanProblemKind(
         "PLN115",
         "files in more than one stack",
         "A repository may have several stacks, each with its root, language and runner. A story is proved by the tests "
-        "of one stack, so all its source files belong to it. Make a separate story for each stack.",
+        "of one stack, so all its source files must be in that stack. Make a separate story for each stack.",
     ),
     PlanProblemKind(
         "PLN201",
@@ -99,13 +99,13 @@ _KINDS = (
         "PLN203",
         "requirement of the cycle in no story",
         "Every requirement of a cycle is fulfilled by one of its stories, or listed in `left_out` with a reason. If "
-        "two more attempts do neither, the pull request lists it as not covered.",
+        "two more attempts do neither, the pull request lists the requirement as not covered.",
     ),
     PlanProblemKind(
         "PLN204",
         "outside of the PRD's module structure",
-        "If the PRD lists modules, new source files are one of them or below one. If two more attempts do not fix it, "
-        "a person is asked.",
+        "If the PRD lists modules, each new source file must belong to one of them. If two more attempts do not fix "
+        "this, a person is asked.",
     ),
     PlanProblemKind(
         "PLN205",

@@ -197,7 +197,7 @@ def test_three_different_faults_are_retried_within_one_call() -> None:
     assert waits.slept == [7.0, 2.0, 4.0]  # retry-after, then the backoff of the second and third attempt
     assert [(news.attempt, news.of, news.seconds) for news in waits.notices] == [(1, 6, 7.0), (2, 6, 2.0), (3, 6, 4.0)]
     assert waits.notices[0].why.startswith("429 ")
-    assert "broke off" in waits.notices[2].why
+    assert "cut off" in waits.notices[2].why
 
 
 @pytest.mark.parametrize(

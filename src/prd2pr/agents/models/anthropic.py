@@ -129,20 +129,20 @@ class AnthropicModel:
         try:
             with self._client.messages.stream(**parameters) as stream:
                 if not any(event.type == "message_stop" for event in stream):
-                    raise TransientFailure("the answer broke off in the middle")
+                    raise TransientFailure("the response was cut off")
                 return stream.get_final_message()
         except anthropic.APIStatusError as error:
             raise self._explain(error) from None  # the SDK's error contains the request and therefore the key
         except anthropic.APITimeoutError:
-            raise TransientFailure("no answer in time") from None
+            raise TransientFailure("no response within the time limit") from None
         except anthropic.APIConnectionError as error:
             raise TransientFailure(self._clean(f"no connection ({error.__cause__ or error})")) from None
         except httpx2.TimeoutException:
-            raise TransientFailure("the answer stopped coming") from None
+            raise TransientFailure("the response stalled") from None
         except httpx2.HTTPError as error:
-            raise TransientFailure(self._clean(f"the answer broke off in the middle ({error})")) from None
+            raise TransientFailure(self._clean(f"the response was cut off ({error})")) from None
         except ValueError as error:  # the SDK raises this for invalid JSON
-            raise TransientFailure(self._clean(f"the answer cannot be read ({str(error)[:200]})")) from None
+            raise TransientFailure(self._clean(f"the response cannot be read ({str(error)[:200]})")) from None
 
     def _explain(self, error: anthropic.APIStatusError) -> Exception:
         status = error.status_code if error.status_code >= 400 else STATUS_OF_TYPE.get(str(error.type), 500)

@@ -89,13 +89,13 @@ class OpenAiCompatibleModel:
             with error:
                 raise self._explain(error) from None
         except TimeoutError:
-            raise TransientFailure("no answer in time") from None
+            raise TransientFailure("no response within the time limit") from None
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError) as error:
-            raise TransientFailure(self._clean(f"no connection, or it broke off ({error})")) from None
+            raise TransientFailure(self._clean(f"no connection, or the connection was lost ({error})")) from None
         try:
             return self._to_reply(json.loads(data))
         except (IncompleteAnswer, ValueError) as error:
-            raise TransientFailure(self._clean(f"the answer cannot be read ({error})")) from error
+            raise TransientFailure(self._clean(f"the response cannot be read ({error})")) from error
 
     def _request(self, wire: Mapping[str, Any]) -> urllib.request.Request:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -116,7 +116,7 @@ class OpenAiCompatibleModel:
         message, codes = _read_error(error)
         message = self._clean(message)[:500]
         if error.code == 402 or codes & SPENDING_CODES:
-            remedy = "Raise the limit or add credit at the provider, then run again: all proved work is committed."
+            remedy = "Raise the limit or add credit with the provider, then run again: all proved work is committed."
             return self._problem(SpendLimit, f"The provider's spending limit is reached: {message}", remedy)
         if error.code in RETRIED_STATUS:
             return TransientFailure(f"{error.code} {message}", read_retry_after(error.headers, time.time()))

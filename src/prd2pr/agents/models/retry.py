@@ -33,7 +33,7 @@ def call_with_retries(call: Callable[[], T], policy: RetryPolicy, where: str) ->
         except TransientFailure as failure:
             if not policy.pause(attempt, failure.why, failure.retry_after):
                 raise ModelProblem(
-                    f"The model could not be reached in {attempt} tries; the last one: {failure.why}",
+                    f"The model could not be reached in {attempt} tries; last error: {failure.why}",
                     where=where,
                     remedy="All proved work is committed. Run the same command later to continue.",
                 ) from failure

@@ -191,7 +191,7 @@ def check_secret_names(api: RepositoryApi, config: Config) -> SetupCheck:
         return SetupCheck(
             "secrets",
             "warning",
-            f"the repository has no secret {', '.join(missing)} (a secret of the organisation also works)",
+            f"the repository has no secret {', '.join(missing)} (a secret of the organization also works)",
             "Settings → Secrets and variables → Actions → New repository secret",
         )
     return SetupCheck("secrets", "ok", f"{', '.join(needed)} {'is' if len(needed) == 1 else 'are'} set")

@@ -66,7 +66,7 @@ def _inspect_stack(git: Git, config: Config, stack: Stack) -> StackView:
 def _describe_tools(git: Git, config: Config, stack: Stack) -> str:
     if is_python_stack(stack):
         return (
-            ".venv created by the set-up"
+            ".venv created by the setup"
             if stack.setup
             else str(find_python(git.workdir, config.test.python, within=stack.root))
         )

@@ -80,7 +80,7 @@ def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
         return SetupCheck(
             "triggers",
             "warning",
-            f"a push triggers it for {', '.join(paths)}, but it should for {', '.join(wanted)}",
+            f"a push triggers it for {', '.join(paths)}, but should trigger it for {', '.join(wanted)}",
             f"set on.push.paths in {WORKFLOW_PATH} to these globs",
         )
     if branch and branches is not None and branch not in branches:

@@ -69,7 +69,7 @@ def clear_caches(repo: str) -> int:
         raise SetupProblem(
             "part of the cache could not be deleted",
             where=", ".join(map(str, left)),
-            remedy="repeat this when no other prd2pr is running here; check who owns the files",
+            remedy="run this again when no other prd2pr process is running here, and check who owns the files",
         )
     return 0
 

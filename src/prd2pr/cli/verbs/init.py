@@ -27,7 +27,7 @@ NEXT = """Next:
   1. copy {template} to your own PRD and commit all of this to {branch}
   2. on your machine: prd2pr plan prds/YOURS.md
      on GitHub: set the secret {keys}, allow Actions to open pull requests (docs/github.md), then push
-  3. to check the set-up: prd2pr doctor
+  3. to check the setup: prd2pr doctor
 """
 
 UNCERTAIN = """

@@ -129,7 +129,7 @@ def _update_system_circuit(circuits: Circuits, failure: OperationFailure) -> Cir
     if get_circuit_state(system, failure.at) == "open" or 2 * len(opened) < failure.workers or not opened:
         return circuits
     names = ", ".join(each.name for each in opened)
-    why = f"{len(opened)} of {failure.workers} models opened: {names}; {failure.why}"
+    why = f"the breakers of {len(opened)} of {failure.workers} models are open: {names}; {failure.why}"
     facts = {"failures": len(opened), "last": failure.at, "why": clip(clean_line(why), MAX_WHY)}
     facts["since"] = min(each.since for each in opened)
     return _put_circuit(circuits, _open_circuit(system.model_copy(update=facts), failure.at))

@@ -58,13 +58,13 @@ class Price(Record):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="USD per million tokens written to the cache; else as `input`.",
+        description="USD per million tokens written to the cache. Defaults to `input`.",
     )
     cache_read: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="USD per million tokens read from the cache; else as `input`.",
+        description="USD per million tokens read from the cache. Defaults to `input`.",
     )
 
 
@@ -170,7 +170,7 @@ def describe_story_minutes(guess: Estimate) -> str:
     """
     if not guess.stories_minutes:
         return ""
-    how = clip(clean_line(guess.learnt), 80) or "before what was learnt"
+    how = clip(clean_line(guess.learnt), 80) or "before the correction factor"
     return f"stories {guess.stories_minutes} min ({guess.stories_guessed} {how})"
 
 

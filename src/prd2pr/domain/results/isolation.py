@@ -10,7 +10,7 @@ NONE = "none"  # a run without any sandbox
 PROTECTIONS: dict[str, str] = {
     "no network": "no external address, no name service, no socket of another process",
     "own user": "a different user than the one who runs prd2pr, without privileges",
-    "own processes": "other processes are invisible and cannot be signalled, and none outlives the run",
+    "own processes": "other processes are invisible and cannot be signaled, and none outlives the run",
     "read-only": "only the run's own directories are writable, and other users' files are not visible",
     "limits": "memory, processes, open files, file size and CPU time are limited",
     "call filter": "system calls that no test needs are refused",

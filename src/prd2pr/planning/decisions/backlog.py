@@ -61,7 +61,7 @@ def append_new_stories(found: BranchRecords, decision: Decision) -> Backlog | Ob
     """Append the decision's new stories to the backlog, or return an objection."""
     known = {story.id for story in found.backlog.stories}
     if not decision.added:
-        return Objection("it contains no story")
+        return Objection("it adds no story")
     if any(story.id in known or story.status != "backlog" for story in decision.added):
         return Objection("only new stories can be added")
     backlog = found.backlog.model_copy(

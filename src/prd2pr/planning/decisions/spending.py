@@ -15,7 +15,7 @@ def note_spending(found: BranchRecords, decision: Decision) -> Effect:
         return DecisionOutcome(found.status, found.backlog)
     cycle = found.cycle(decision.story)
     if cycle is None or not cycle.steps:
-        return Objection(f"{decision.story} is not started, so it has no record for its spending")
+        return Objection(f"{decision.story} has not started, so its spending cannot be recorded")
     return DecisionOutcome(found.status, found.backlog, {cycle.story: cycle}, about=cycle.story)
 
 

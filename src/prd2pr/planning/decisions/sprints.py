@@ -62,7 +62,7 @@ def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> Eff
 def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> Effect:
     """Apply `/sprint start`, which also approves the sprint's stories."""
     if found.sprint is None:
-        return Objection("the sprint has no record")
+        return Objection("no sprint is planned", "/sprint plan")
     approval = create_approval(
         found.prd, found.backlog, found.sprint.stories, by=decision.by, at=decision.at, head=decision.head
     )

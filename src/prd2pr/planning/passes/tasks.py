@@ -173,5 +173,5 @@ def _check_coverage(scope: CycleScope, plan: PlanDraft, draft: TasksDraft) -> It
             and get_requirement_key(requirement.id) not in left
             and requirement.kind != "non_functional"
         ):
-            missing_text = f"no story fulfils {requirement.id} ({summarize_requirement(requirement)})"
+            missing_text = f"no story fulfills {requirement.id} ({summarize_requirement(requirement)})"
             yield PlanProblem("PLN203", f"{missing_text}, and it is not listed in `left_out`")

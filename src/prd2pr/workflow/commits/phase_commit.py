@@ -133,7 +133,7 @@ def make_secret_error(where: str) -> SecretFound:
     return SecretFound(
         "the commit would publish a secret of this job, so it was not added to the branch",
         where=where,
-        remedy="find out how code or test read the secret, and rotate it; the refused commit is not pushed",
+        remedy="find the code or test that read the secret, then rotate the secret; the refused commit was not pushed",
     )
 
 

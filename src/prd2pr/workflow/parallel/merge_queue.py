@@ -40,7 +40,7 @@ from prd2pr.workflow.session import Session
 MAX_REFUSED_JOINS = 2  # per story, before a person decides
 
 COMMITTED_MEANWHILE = (
-    "a commit was added to {branch} while it was merged into {trunk}; it is not included, and kept as {ref}"
+    "a commit was added to {branch} while it was merged into {trunk}; that commit is not included, but is kept as {ref}"
 )
 
 IntegrationOutcome = Literal["integrated", "blocked", "again", "over", "waiting"]

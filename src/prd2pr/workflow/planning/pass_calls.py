@@ -254,7 +254,7 @@ def _choose_answer(context: PlanningContext, dialogue: _Dialogue[Output], *, nee
     context.shared.answer_cache.forget(f"{Phase.PLAN.value}-{dialogue.query.part.name}-")
     problems = "; ".join(problem.message for problem in dialogue.hard_problems(dialogue.answers[-1][1])[:5])
     raise PlanInvalid(
-        f"no valid plan of {dialogue.query.part.about} after {ATTEMPTS} attempts: {problems}",
+        f"no valid plan for {dialogue.query.part.about} after {ATTEMPTS} attempts: {problems}",
         where=context.session.prd.path,
         remedy="run it again (the rest of the plan is kept), or make the PRD clearer on these points",
     )

@@ -58,7 +58,7 @@ def run_setup(settings: ServerSettings, place: Path, organization: str = "") -> 
         sys.stdout.flush()
         serve_until_stopped(server, listener)
     if not created:
-        raise SetupProblem("the set-up ended before an App was created", remedy="run the same command again")
+        raise SetupProblem("the setup ended before an App was created", remedy="run the same command again")
     app, file = created[0]
     install = make_installation_url(settings, app.slug)
     sys.stdout.write(DONE.format(app=app.slug, key=place / KEY_FILE, file=file, install=install))
