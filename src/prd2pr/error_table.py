@@ -210,7 +210,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     ),
     ErrorKind(
         errors.PullsNotAllowed,
-        "Actions may not open pull requests",
+        "GitHub Actions is not allowed to open pull requests",
         "The repository, or its organization, does not let workflows create pull requests.",
         "Settings → Actions → General → Workflow permissions: tick `Allow GitHub Actions to create and approve pull "
         "requests`. If it is grayed out, change it on the same page of the organization. Or use a GitHub App token.",

@@ -111,7 +111,7 @@ def test_a_push_of_twenty_commits_may_list_too_few_files():
         ("issue_comment", commented(action="deleted"), event_filter.NOT_A_NEW_COMMENT),
         ("issue_comment", commented(sender={"login": "x[bot]", "id": 9}), "x[bot] is a bot"),
         ("issue_comment", commented(sender={**ANA, "type": "Bot"}), "ana is a bot"),
-        ("issue_comment", commented(sender={**ANA, "id": 8}), "the comment is not by the sender of the event"),
+        ("issue_comment", commented(sender={**ANA, "id": 8}), "the comment's author is not the sender of the event"),
         ("issue_comment", commented(sender=None), "the comment has no author"),
         ("push", pushed(sender={**ANA, "login": "../../x"}), "the payload of push cannot be read at sender.login"),
         ("push", pushed(repository={"full_name": "a/"}), "the payload of push cannot be read at repository.full_name"),

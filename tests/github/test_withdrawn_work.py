@@ -63,7 +63,7 @@ def test_a_user_without_permission_cannot_restore_a_removed_label(new):
     acted = world.act()
     assert world.phases() == before and acted.status == 0, acted.output
     told = world.status_comment().body
-    assert "tria, who added it again, may not start work" in told, told
+    assert "tria, who added it again, is not allowed to start work" in told, told
     assert "or close the pull request" in told
     assert "@tria" not in told
 

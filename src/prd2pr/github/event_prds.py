@@ -282,7 +282,7 @@ def explain_unwanted(context: GitHubContext, issue: Issue) -> str:
     labelling = context.hub.last_labelling(issue.number, label)
     if labelling is None or not labelling.again or can_label(context, labelling.by):
         return ""
-    return f"the label `{label}` was removed, and {labelling.by.login}, who added it again, may not start work"
+    return f"the label `{label}` was removed; {labelling.by.login}, who added it again, is not allowed to start work"
 
 
 def has_trigger_label(context: GitHubContext, issue: Issue) -> bool:

@@ -259,7 +259,7 @@ def test_arguments(line, expected):
         ("/approve looks good", "approve", "`looks` is not a story id"),
         ("/epic", "epic", "its text is missing"),
         ('/epic ""', "epic", "its text is missing"),
-        ('/epic "Gift cards', "epic", "the quotation is not closed on its line"),
+        ('/epic "Gift cards', "epic", "the quotation mark is not closed on the same line"),
         ("/tdd start", "tdd start", "the story id is missing, as in `auth-2`"),
         ("/tdd start everything", "tdd start", "`everything` is not a story id"),
         ("/tdd abort auth2", "tdd abort", "`auth2` is not a story id; put a reason in quotes"),

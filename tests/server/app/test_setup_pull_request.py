@@ -134,7 +134,7 @@ def test_a_missing_workflows_permission_is_named(fake: FakeGitHub) -> None:
         )
         with (
             open_hub(REPOSITORY, token=source, api_url=url) as hub,
-            pytest.raises(WorkflowFilesLocked, match="may not write workflow files"),
+            pytest.raises(WorkflowFilesLocked, match="not allowed to write workflow files"),
         ):
             offer_setup(SetupBranch(hub), workflow=pinned)
 

@@ -53,7 +53,7 @@ SPENDING_WORDS = ("credit balance", "usage limits", "spend limit")
 REMEDIES = {
     400: "Retrying does not help: the API rejects this request. If the prompt is too long, split the story or the PRD.",
     401: "Check ANTHROPIC_API_KEY: it is wrong, revoked, or for another ANTHROPIC_BASE_URL.",
-    403: "The key may not use this model or endpoint: use another key, or another model in `models:` of .prd2pr.yml.",
+    403: "The key has no access to this model or endpoint: use another key or model (`models:` in .prd2pr.yml).",
     404: "Check the model's name in `models:` of .prd2pr.yml, and ANTHROPIC_BASE_URL if it is set.",
     413: "The request is too large: split the story or the PRD.",
 }

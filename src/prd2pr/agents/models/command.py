@@ -161,7 +161,7 @@ def resolve_argv(command: str, env: Mapping[str, str], cwd: Path) -> list[str]:
             f"The command cannot be parsed: {error}", where=f"command:{command}", remedy="Close its quotes."
         ) from error
     if not words:
-        raise ModelMissing("`command:` names no program", remedy="Write `command:PROGRAM ARGS`.")
+        raise ModelMissing("`command:` does not name a program", remedy="Write `command:PROGRAM ARGS`.")
     name = str(cwd / words[0]) if "/" in words[0] else words[0]
     program = shutil.which(name, path=env.get("PATH", os.defpath))
     if program is None:

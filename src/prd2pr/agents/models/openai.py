@@ -32,7 +32,7 @@ SPENDING_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", 
 REMEDIES = {
     400: "The endpoint rejects this request: it may not support tools or json_schema output. Try another model.",
     401: "Check OPENAI_API_KEY: it is wrong, revoked, or for another OPENAI_BASE_URL.",
-    403: "The key may not use this model: use another key, or another model in `models:` of .prd2pr.yml.",
+    403: "The key has no access to this model: use another key, or another model in `models:` of .prd2pr.yml.",
     404: "Check the model's name in `models:` of .prd2pr.yml, and OPENAI_BASE_URL (it usually ends in /v1).",
 }
 

@@ -175,10 +175,10 @@ def check_pull_permission(api: RepositoryApi, _: Config) -> SetupCheck:
         return SetupCheck(
             "pull requests",
             "wrong",
-            "GitHub Actions may not open pull requests in this repository",
+            "GitHub Actions is not allowed to open pull requests in this repository",
             PULLS_SETTING_REMEDY,
         )
-    return SetupCheck("pull requests", "ok", "GitHub Actions may open pull requests")
+    return SetupCheck("pull requests", "ok", "GitHub Actions is allowed to open pull requests")
 
 
 def check_secret_names(api: RepositoryApi, config: Config) -> SetupCheck:

@@ -63,7 +63,7 @@ class NamedQuery:
 
 QUERIES: dict[str, NamedQuery] = {
     "similar-failures": NamedQuery(
-        "Earlier failures similar to a text, the most similar first",
+        "Earlier failures similar to a description, the most similar first",
         lambda query_input: queries.find_similar_failures(query_input.index, query_input.text, query_input.limit),
         ("feature", "why_failed", "lesson", "story"),
         text_kind="a description of the task",
@@ -151,7 +151,7 @@ def check_limit(limit: int | None) -> int | None:
 def select_query(options: argparse.Namespace) -> NamedQuery:
     names = ", ".join(QUERIES)
     if options.name is None:
-        raise UsageProblem("no query is named", remedy=f"name a query ({names}) or use --sql")
+        raise UsageProblem("no query was given", remedy=f"name a query ({names}) or use --sql")
     query = QUERIES.get(options.name)
     if query is None:
         suggestion = find_close_match(options.name, QUERIES)
@@ -159,9 +159,11 @@ def select_query(options: argparse.Namespace) -> NamedQuery:
         raise UsageProblem(f"unknown query {options.name!r}", remedy=f"{hint}known queries: {names}")
     if query.needs_text and not (options.text or "").strip():
         remedy = f'add {query.text_kind}: prd2pr query {options.name} "send a message when points expire"'
-        raise UsageProblem(f"{options.name} requires a text", remedy=remedy)
+        raise UsageProblem(f"{options.name} requires an argument", remedy=remedy)
     if options.text and not query.text_kind:
-        raise UsageProblem(f"{options.name} takes no text", where=options.text, remedy=f"prd2pr query {options.name}")
+        raise UsageProblem(
+            f"{options.name} takes no argument", where=options.text, remedy=f"prd2pr query {options.name}"
+        )
     return query
 
 

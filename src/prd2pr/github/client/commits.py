@@ -197,7 +197,7 @@ def require_utf8(name: str) -> str:
 
 def _workflow_files_error(call: RestCall) -> WorkflowFilesLocked:
     return WorkflowFilesLocked(
-        f"the token may not change files under `{WORKFLOW_DIRECTORY.rstrip('/')}`",
+        f"the token is not allowed to change files under `{WORKFLOW_DIRECTORY.rstrip('/')}`",
         where=str(call),
         remedy=WORKFLOW_FILES_REMEDY,
     )

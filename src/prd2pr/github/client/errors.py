@@ -78,14 +78,14 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = (
         PullsNotAllowed,
         (),
         r"not permitted to create or approve pull requests",
-        "GitHub Actions may not open pull requests in this repository",
+        "GitHub Actions is not allowed to open pull requests in this repository",
         PULLS_SETTING_REMEDY,
     ),
     ErrorPattern(
         WorkflowFilesLocked,
         (),
         r"without `?workflows?`? (permission|scope)|workflows? permission",
-        "the token may not change files under `.github/workflows`",
+        "the token is not allowed to change files under `.github/workflows`",
         WORKFLOW_FILES_REMEDY,
     ),
     ErrorPattern(

@@ -62,7 +62,7 @@ class SetupBranch:
             tree = self._api.send_idempotent(grow)["sha"]
         except ScopeMissing as problem:  # GitHub's response does not name these files
             raise WorkflowFilesLocked(
-                "the App may not write workflow files",
+                "the App is not allowed to write workflow files",
                 where=str(grow),
                 remedy="Give the App the permission Workflows (write), and accept it in the installation.",
             ) from problem

@@ -310,7 +310,7 @@ def _unquote(rest: str) -> str | _ArgumentProblem:
     if len(rest) > 1 and rest[-1] in closing:
         return rest[1:-1].strip()
     if rest[0] != "'" and not any(mark in rest[1:] for mark in closing):
-        return _ArgumentProblem("the quotation is not closed on its line")
+        return _ArgumentProblem("the quotation mark is not closed on the same line")
     return rest
 
 

@@ -222,7 +222,7 @@ def _read_comment(payload: dict[str, object]) -> Event:
     if author.is_bot or sender.is_bot:
         return _ignore_bot(author if author.is_bot else sender)
     if author.id != sender.id:
-        return EventIgnored("the comment is not by the sender of the event")
+        return EventIgnored("the comment's author is not the sender of the event")
     number = read.issue.number
     comment = Comment(
         id=read.comment.id,

@@ -239,7 +239,7 @@ def skip_task(found: BranchRecords, decision: Decision, status: Status) -> Effec
 def find_allowed_cycle(found: BranchRecords, decision: Decision) -> Cycle | CommandRefusal | Objection:
     """Return the story's cycle if the command is allowed for it, or why it is not."""
     if not decision.stories:
-        return Objection("no story is named, and none is open", "/tdd overview")
+        return Objection("no story was given, and none is open", "/tdd overview")
     unknown = object_to_unknown_stories(found, decision.stories)
     if unknown:
         return unknown

@@ -125,7 +125,7 @@ class FormOrders:
         authenticator: Authenticator = self.app.state.authenticator
         bearer = authenticator.bearer(token)
         if bearer is None or not bearer.may(Scope.OPERATE, repo):
-            return "This token may not request this."
+            return "This token is not allowed to make this request."
         try:
             place_change(self.app, bearer, change(bearer))
         except RequestDenied as denied:

@@ -25,7 +25,7 @@ DATABASE_ERRORS = (OperationalError, InterfaceError, NoConnection)
 MEANINGS: dict[int, str] = {
     401: "The token is missing, invalid, expired or revoked.",
     403: "The token's scope does not cover this request.",
-    404: "The subject does not exist, or the token may not see it.",
+    404: "The subject does not exist, or the token has no access to it.",
     409: "There is nothing to do in the current state, or the key was used for another request.",
     413: "The body is too large.",
     422: "The request is invalid; `errors` lists the fields.",

@@ -115,7 +115,7 @@ def list_visible_repos(request: Request, bearer: Bearer, repo: str = "") -> list
 
 
 def not_found(what: str) -> RequestDenied:
-    return RequestDenied(404, f"The {what} does not exist, or this token may not see it.", remedy=f"See /{what}s.")
+    return RequestDenied(404, f"The {what} does not exist, or this token has no access to it.", remedy=f"See /{what}s.")
 
 
 def get_orders(

@@ -42,7 +42,7 @@ HEADERS = {
 }
 IMMUTABLE_CACHE = "public, max-age=31536000, immutable"
 MAX_FORM_BYTES = 16 * 1024
-NOT_FOUND_TEXT = "The page does not exist, or this token may not see it."
+NOT_FOUND_TEXT = "The page does not exist, or this token has no access to it."
 
 
 class PageError(Exception):

@@ -41,7 +41,7 @@ STATE_SECONDS = 3600.0
 # Shown before GitHub creates the App, because its key would be lost.
 NO_RETURN_ADDRESS = (
     "GitHub cannot redirect back to this address. Open the page as http://127.0.0.1:{port}, from another machine "
-    "through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url, with the same word."
+    "through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url. Keep `?word=` and its value."
 )
 MAX_PENDING_STATES = 16  # opened pages whose callback has not arrived
 

@@ -72,7 +72,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Unless the subject is random, only one result is right.",
         bad="def test_earn():\n    assert earn(5) in (1, 2)",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert the right one.",
+        hint="assert the one correct result.",
     ),
 )
 
