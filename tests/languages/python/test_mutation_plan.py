@@ -171,7 +171,7 @@ def test_selection_depends_only_on_the_seed() -> None:
 )
 def test_expected_values(assertion: str, expected: list[str]) -> None:
     plan = planned("def f(a):\n    return a\n", tests=f"def test_f(self, wanted):\n    {assertion}\n")
-    assert sorted(fault.change for fault in plan.perturbations) == [f"a value other than `{each}`" for each in expected]
+    assert sorted(fault.change for fault in plan.perturbations) == [f"another value than `{each}`" for each in expected]
 
 
 def test_changed_lines() -> None:

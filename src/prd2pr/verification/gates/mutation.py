@@ -50,8 +50,8 @@ FINDINGS: tuple[FindingKind, ...] = (
         "a test passes with a different expected value",
         "The value that the test expects was replaced by another one, and the test still passed. So the test does "
         "not really compare: the result equals everything, or is derived from what the test expects.",
-        bad="`test_redeem` also passes with a value other than `90`",
-        good="with a value other than `90`, `test_redeem` fails",
+        bad="`test_redeem` also passes with another value than `90`",
+        good="with another value than `90`, `test_redeem` fails",
         hint="make the code return a plain value.",
     ),
     define_error(

@@ -167,7 +167,7 @@ def _perturb(text: SourceText, node: ast.expr, role: str = "", *, near: bool = F
     selects an adjacent value, because the comparison is exact.
     """
     code = text.code(node)
-    description = f"a value other than `{clip_code(code)}`"
+    description = f"another value than `{clip_code(code)}`"
     if (
         isinstance(node, ast.Constant)
         and not role
