@@ -1,6 +1,7 @@
 """Blocking and asynchronous clients for the server's API. They need httpx, httpx-sse and pydantic.
 
-May import only the view model from `views`, which is what the server returns, and its records from `domain`.
+May import only the view model from `views`, which is what the server returns, its records from `domain`, and the
+module `retry.py`.
 
 with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
     for task in client.tasks(column="BLOCKED"):
