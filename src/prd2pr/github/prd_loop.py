@@ -14,6 +14,7 @@ from prd2pr.domain.records import ExecutedCommand, Phase, ProjectState, Status
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.command_queue import QueuedCommand
+from prd2pr.github.commands.dispatch import execute_on_github
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.failed_plans import (
     has_failed_before,
@@ -28,7 +29,6 @@ from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, fo
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
 from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
-from prd2pr.github.setup.onboarding import execute_on_github
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents

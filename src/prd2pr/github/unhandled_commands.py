@@ -8,11 +8,11 @@ from prd2pr.domain.forge import Pull
 from prd2pr.domain.records import Cursor, Status
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.github.command_queue import CommandQueue
+from prd2pr.github.commands.dispatch import execute_on_github
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.replies import CommandReply, ProblemReply, format_refusal_reason
 from prd2pr.github.server_commands import Trigger
-from prd2pr.github.setup.onboarding import execute_on_github
 from prd2pr.state.cursors import advance_cursor
 from prd2pr.workflow.session import Session
 

@@ -8,9 +8,9 @@ import pytest
 
 from branch_stage import Stage, every_project_state, stage_of
 from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.github.commands.dispatch import REGISTER
 from prd2pr.github.commands.parser import COMMANDS, ParsedCommand, parse_comment
 from prd2pr.github.messages.replies import IllegalReply, NotNow, is_refusal
-from prd2pr.github.setup.onboarding import REGISTER
 from prd2pr.workflow.next_action import find_branch_action
 from prd2pr.workflow.sprint_start import prepare_sprint
 from world import World

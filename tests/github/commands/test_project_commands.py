@@ -9,8 +9,8 @@ import pytest
 from branch_stage import PULL, Stage, every_project_state, stage_of
 from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.records import ProjectState
+from prd2pr.github.commands.dispatch import REGISTER
 from prd2pr.github.messages.replies import CommandDone, IllegalReply, NotNow
-from prd2pr.github.setup.onboarding import REGISTER
 from prd2pr.planning.decisions import EFFECTS
 from prd2pr.state.cursors import get_cursor
 from world import World

@@ -12,7 +12,7 @@ from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.machines.commands import COMMANDS, READ_ONLY_COMMANDS
 from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.github.commands.decisions import execute_decision
-from prd2pr.github.commands.dispatch import HANDLERS
+from prd2pr.github.commands.dispatch import HANDLERS, REGISTER
 from prd2pr.github.commands.queries import QUERIES
 from prd2pr.github.messages.query_replies import (
     BacklogReply,
@@ -30,7 +30,6 @@ from prd2pr.github.messages.query_replies import (
 )
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import NotNow
-from prd2pr.github.setup.onboarding import REGISTER
 from prd2pr.planning.decisions import EFFECTS
 from prd2pr.workflow.sprint_start import block_sprint_for_ci
 from world import World

@@ -8,18 +8,28 @@ from dataclasses import replace
 from prd2pr.github.commands.decisions import execute_decision
 from prd2pr.github.commands.drafts import execute_draft, execute_gates
 from prd2pr.github.commands.help import list_allowed_commands
-from prd2pr.github.commands.next_and_run import start_work
+from prd2pr.github.commands.next_and_run import allow_work
 from prd2pr.github.commands.queries import QUERIES, execute_query, list_machine_states
 from prd2pr.github.commands.request import BranchQuery, CommandRequest, CommandResult
 from prd2pr.github.commands.target import resolve_stories
 from prd2pr.github.commands.undo import execute_undo
+from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.replies import IllegalReply, NotNow
+from prd2pr.github.setup.onboarding import open_setup_pull
 from prd2pr.state.store import BranchState
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
 Handler = Callable[[Session, BranchState, CommandRequest], CommandResult]
+REGISTER = "project register"
+
+
+def execute_on_github(context: GitHubContext, session: Session, request: CommandRequest) -> CommandResult:
+    """Execute a command, including `/project register`, which concerns the repository and not the PRD's branch."""
+    if request.command.name == REGISTER:
+        return CommandResult(get_current_head(session), open_setup_pull(context, session))
+    return execute(session, request)
 
 
 def execute(session: Session, request: CommandRequest) -> CommandResult:
@@ -52,7 +62,7 @@ def answer_branch_query(session: Session, state: BranchState, request: CommandRe
     return CommandResult(state.commit, execute_query(BranchQuery(session, state, request.command)))
 
 
-# All commands except `/project register`, which concerns the repository (`github/setup/onboarding.py`).
+# All commands except `/project register`, which concerns the repository and needs GitHub.
 HANDLERS: dict[str, Handler] = {
     "epic": execute_decision,
     "approve": execute_decision,
@@ -75,8 +85,8 @@ HANDLERS: dict[str, Handler] = {
     "tdd resume": execute_decision,
     "tdd halt_all": execute_decision,
     "tdd reset": execute_decision,
-    "tdd next": start_work,
-    "tdd run": start_work,
+    "tdd next": allow_work,
+    "tdd run": allow_work,
     "tdd design": execute_draft,
     "tdd test": execute_draft,
     "tdd code": execute_draft,

@@ -30,13 +30,14 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import find_reached_limit
 
 
-def start_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
+def allow_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
+    """Check whether the work may start. The caller then runs the phases that the result allows."""
     refuse_checked_out(session)
     with session.git.lock(f"branch-{session.prd.id}"):
-        return allow_work(session, state, request)
+        return _allow_locked(session, state, request)
 
 
-def allow_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
+def _allow_locked(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
     """Allow one phase, whose commit moves the cursor, or record a run command, which also applies to later runs."""
     name = request.command.name
     story = "".join(resolve_stories(state, name, request.command.stories)[:1])

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS
 from prd2pr.github.branch_writer import sync_branch
-from prd2pr.github.commands import execute
-from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.rendering import render_onboarding_text
 from prd2pr.github.messages.replies import RegisterReply
 from prd2pr.templating import render_template
-from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
-REGISTER = "project register"
 SETUP_BRANCH = "prd2pr-setup"  # without the slash of PRD branches, so that it cannot clash with a PRD id
 SETUP_TITLE = "Set up prd2pr"
 TEMPLATE_PATH = "prds/_template.md"
@@ -28,13 +24,6 @@ def render_starting_files() -> dict[str, str]:
         CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}),
         TEMPLATE_PATH: render_template("init/prd_template.md.j2", {}),
     }
-
-
-def execute_on_github(context: GitHubContext, session: Session, request: CommandRequest) -> CommandResult:
-    """Execute a command, including `/project register`, which concerns the repository and not the PRD's branch."""
-    if request.command.name == REGISTER:
-        return CommandResult(get_current_head(session), open_setup_pull(context, session))
-    return execute(session, request)
 
 
 def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
