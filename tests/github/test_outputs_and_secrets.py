@@ -12,7 +12,7 @@ import pytest
 
 from github_runner import read_outputs
 from prd2pr.cli.actions_job import ActionsJob, mask_secret, write_workflow_command
-from prd2pr.cli.verbs.action import report_endings
+from prd2pr.cli.verbs.action import report_outcomes
 from prd2pr.github.outcome import PrdOutcome
 from world import PRD, write
 
@@ -54,7 +54,7 @@ def job(tmp_path):
 
 
 def test_an_annotation_ends_its_sentence_before_the_next(job, capsys):
-    report_endings(job, (PrdOutcome("waiting", "the plan is not approved", "/approve", prd="calc"),))
+    report_outcomes(job, (PrdOutcome("waiting", "the plan is not approved", "/approve", prd="calc"),))
     assert capsys.readouterr().out == "::notice title=prd2pr::calc: waiting: the plan is not approved. Next: /approve\n"
 
 
@@ -62,7 +62,7 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
     ending = PrdOutcome(
         "waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE
     )
-    assert report_endings(job, (ending,)) == 0
+    assert report_outcomes(job, (ending,)) == 0
     outputs = read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())
     assert set(outputs) == {"outcome", "prd", "pr", "branch", "story", "phase", "cost", "report", "wave"}
     assert outputs["outcome"] == "waiting"
@@ -73,7 +73,7 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
 
 
 @pytest.mark.parametrize(
-    ("endings", "status", "worst"),
+    ("outcomes", "status", "worst"),
     [
         (("done", "nothing-to-do"), 0, "done"),
         (("waiting", "deadline"), 0, "deadline"),
@@ -82,8 +82,8 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
         (("budget", "error"), 1, "error"),
     ],
 )
-def test_the_worst_outcome_is_the_jobs(job, endings, status, worst):
-    assert report_endings(job, tuple(PrdOutcome(each, "so it is") for each in endings)) == status
+def test_the_worst_outcome_is_the_jobs(job, outcomes, status, worst):
+    assert report_outcomes(job, tuple(PrdOutcome(each, "so it is") for each in outcomes)) == status
     assert read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())["outcome"] == worst
 
 

@@ -29,19 +29,19 @@ REPO = "octo/calc"
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[ServerContext]:
+def context(tmp_path: Path) -> Iterator[ServerContext]:
     opened = open_database(f"sqlite:///{tmp_path}/s.db")
     yield ServerContext(ServerSettings(), opened)
     opened.close()
 
 
-def add_order(parts: ServerContext, number: int) -> str:
+def add_order(context: ServerContext, number: int) -> str:
     at = format_utc(datetime.now(UTC))
     order = ServerCommand(id=f"{number:016x}", prd="calc", verb="tdd retry", story=f"calc-{number}", by="ops", at=at)
     row = {"key": str(number), "token": "t", "name": "ops", "subject": f"{REPO}:calc-{number}", "repo": REPO}
-    with parts.database.writing() as connection:
+    with context.database.writing() as connection:
         assert insert_request(connection, row, order)
-        InboxOrderQueue(parts).place(connection, REPO, order)
+        InboxOrderQueue(context).place(connection, REPO, order)
     return order.id
 
 
@@ -51,38 +51,38 @@ def finish_runs(database: Database) -> None:
         connection.execute(text("UPDATE deliveries SET state = 'done'"))
 
 
-def check_all(parts: ServerContext) -> list[bool]:
+def check_all(context: ServerContext) -> list[bool]:
     """Check all orders that are due; for each, whether nothing more is to be checked."""
-    tracker = OrderTracker(parts)
-    return [tracker.check(each.order, each.tries) for each in list_unsettled_tries(parts.database)]
+    tracker = OrderTracker(context)
+    return [tracker.check(each.order, each.tries) for each in list_unsettled_tries(context.database)]
 
 
-def read_order(parts: ServerContext, order: str) -> OrderRecord:
-    with parts.database.reading() as connection:
+def read_order(context: ServerContext, order: str) -> OrderRecord:
+    with context.database.reading() as connection:
         found = find_order(connection, order)
     assert found is not None
     return found
 
 
-def test_an_unreadable_order_fails_and_the_next_one_is_tracked(parts: ServerContext) -> None:
-    unread, good = add_order(parts, 1), add_order(parts, 2)
-    with parts.database.writing() as connection:
+def test_an_unreadable_order_fails_and_the_next_one_is_tracked(context: ServerContext) -> None:
+    unread, good = add_order(context, 1), add_order(context, 2)
+    with context.database.writing() as connection:
         asked = text('UPDATE asked SET ordered = \'{"of": "another version"}\' WHERE id = :id')
         connection.execute(asked, {"id": unread})
-    assert check_all(parts) == [], "no run has them"
-    finish_runs(parts.database)
-    assert check_all(parts) == [True, True]
-    assert read_order(parts, unread).state == "failed" and "cannot be read" in read_order(parts, unread).answer
-    assert read_order(parts, good).tries == 2, "its run ended without it"
+    assert check_all(context) == [], "no run has them"
+    finish_runs(context.database)
+    assert check_all(context) == [True, True]
+    assert read_order(context, unread).state == "failed" and "cannot be read" in read_order(context, unread).answer
+    assert read_order(context, good).tries == 2, "its run ended without it"
 
 
 @pytest.mark.slow
-def test_an_order_behind_a_full_run_is_not_given_up(parts: ServerContext) -> None:
-    orders = [add_order(parts, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
-    while still := list_open_orders(parts.database, REPO):
-        finish_runs(parts.database)
+def test_an_order_behind_a_full_run_is_not_given_up(context: ServerContext) -> None:
+    orders = [add_order(context, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
+    while still := list_open_orders(context.database, REPO):
+        finish_runs(context.database)
         for each in still:
-            settle_order(parts.database, each.id, "done")
-        while any(check_all(parts)):
+            settle_order(context.database, each.id, "done")
+        while any(check_all(context)):
             pass
-    assert {read_order(parts, each).state for each in orders} == {"done"}
+    assert {read_order(context, each).state for each in orders} == {"done"}

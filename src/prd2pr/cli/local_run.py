@@ -141,10 +141,10 @@ def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
 
 
 def find_blocked(session: Session) -> BlockedView | None:
-    from prd2pr.workflow.next_action import load_situation
+    from prd2pr.workflow.next_action import load_action_context
 
     state = session.store.load(session.git.rev(session.target.branch))
-    return build_blocked_view(load_situation(session, state), session.target.branch)
+    return build_blocked_view(load_action_context(session, state), session.target.branch)
 
 
 def run_json(session: Session, outcome: RunOutcome, page: str) -> dict[str, object]:

@@ -18,32 +18,35 @@ def compute_pool_size(requested: int, cores: int) -> int:
 
 
 def find_startable_stories(
-    view: ActionContext, under_way: Iterable[str], skipped: Iterable[str] = ()
+    context: ActionContext, under_way: Iterable[str], skipped: Iterable[str] = ()
 ) -> tuple[Story, ...]:
     """Return stories in plan order, each independent of those in progress and of those listed before it."""
     busy, left_out = frozenset(under_way), frozenset(skipped)
     taken = {
-        place for name in busy if (story := view.records.find_story(name)) for place in list_touched_paths(view, story)
+        place
+        for name in busy
+        if (story := context.records.find_story(name))
+        for place in list_touched_paths(context, story)
     }
     chosen: list[Story] = []
-    for story in view.workable_stories:
-        if story.id in busy or story.id in left_out or not view.is_approved(story) or is_paused(view, story):
+    for story in context.workable_stories:
+        if story.id in busy or story.id in left_out or not context.is_approved(story) or is_paused(context, story):
             continue
-        if story.verify_only and waits_for_original(view, story):
+        if story.verify_only and waits_for_original(context, story):
             continue
-        wanted = list_touched_paths(view, story)
+        wanted = list_touched_paths(context, story)
         if taken.isdisjoint(wanted):
             chosen.append(story)
             taken |= wanted
     return tuple(chosen)
 
 
-def list_touched_paths(view: ActionContext, story: Story) -> frozenset[str]:
+def list_touched_paths(context: ActionContext, story: Story) -> frozenset[str]:
     """Return the files and the module that a story plans to change.
 
     The result is empty if that is unknown; the story then conflicts with no other.
     """
-    return list_planned_paths(story, view.records.cycle(story.id))
+    return list_planned_paths(story, context.records.cycle(story.id))
 
 
 def list_planned_paths(story: Story, cycle: Cycle | None) -> frozenset[str]:
@@ -53,10 +56,10 @@ def list_planned_paths(story: Story, cycle: Cycle | None) -> frozenset[str]:
     return frozenset(path for path in (*planned, *designed) if path)
 
 
-def waits_for_original(view: ActionContext, story: Story) -> bool:
+def waits_for_original(context: ActionContext, story: Story) -> bool:
     """Return whether the story that builds the code for this verify-only story is not settled yet."""
     wanted = set(story.requirements)
-    return any(not other.verify_only and wanted.intersection(other.requirements) for other in view.open_stories)
+    return any(not other.verify_only and wanted.intersection(other.requirements) for other in context.open_stories)
 
 
 def find_first_in_plan(names: Iterable[str], order: Mapping[str, int]) -> str:

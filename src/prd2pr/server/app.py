@@ -38,7 +38,7 @@ class ServerContext:
 
 
 def create_app(
-    parts: ServerContext, added: tuple[str, ...] = SERVER_PARTS, state: Mapping[str, object] | None = None
+    context: ServerContext, added: tuple[str, ...] = SERVER_PARTS, state: Mapping[str, object] | None = None
 ) -> FastAPI:
     """Create the application. `state` is copied to `app.state` before the parts are added."""
     background: list[AbstractContextManager[Any]] = []
@@ -52,16 +52,14 @@ def create_app(
 
     app = FastAPI(title="prd2pr", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(
-        BodyTimeoutMiddleware, seconds=parts.settings.body_timeout_seconds, exempt_paths=frozenset({WEBHOOK_PATH})
+        BodyTimeoutMiddleware, seconds=context.settings.body_timeout_seconds, exempt_paths=frozenset({WEBHOOK_PATH})
     )
-    app.state.parts = parts
+    app.state.context = context
     for name, value in (state or {}).items():
         setattr(app.state, name, value)
     for name in added:
         module, _, function = name.partition(":")
-        context = (
-            getattr(importlib.import_module(module), function)(app, parts) if is_module_available(module) else None
-        )
-        if context is not None:
-            background.append(context)
+        part = getattr(importlib.import_module(module), function)(app, context) if is_module_available(module) else None
+        if part is not None:
+            background.append(part)
     return app

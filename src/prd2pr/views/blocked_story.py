@@ -48,15 +48,15 @@ class BlockedView:
     also: str = ""
 
 
-def build_blocked_view(view: ActionContext, branch: str = "") -> BlockedView | None:
+def build_blocked_view(context: ActionContext, branch: str = "") -> BlockedView | None:
     """Build the view, or return None if nothing is blocked."""
-    status, stories = view.records.status, view.records.backlog.stories
-    story = next((each for each in stories if each.status not in SETTLED and is_story_blocked(view, each)), None)
-    if status.state is not ProjectState.BLOCKED and (story is None or not view.is_local):
+    status, stories = context.records.status, context.records.backlog.stories
+    story = next((each for each in stories if each.status not in SETTLED and is_story_blocked(context, each)), None)
+    if status.state is not ProjectState.BLOCKED and (story is None or not context.is_local):
         return None  # the sprint was paused in the meantime and must be resumed first
     if story is None:
-        return BlockedView("", "", clip_reason(status.blocked_reason), (), 0, (), "", list_ci_options(view), "")
-    cycle = view.records.cycle(story.id) or Cycle(story=story.id)
+        return BlockedView("", "", clip_reason(status.blocked_reason), (), 0, (), "", list_ci_options(context), "")
+    cycle = context.records.cycle(story.id) or Cycle(story=story.id)
     refused = list_current_attempts(story, cycle)
     return BlockedView(
         story=clean_line(story.id),
@@ -66,14 +66,14 @@ def build_blocked_view(view: ActionContext, branch: str = "") -> BlockedView | N
         attempts=sum(each.attempt > 0 for each in refused),
         tests=tuple(escape_invisible(test) for test in refused[-1].tests[:SHOWN_TESTS]) if refused else (),
         cost=format_cycle_cost(cycle),
-        ways=list_local_options(view, story, branch) if view.is_local else list_comment_options(story),
+        ways=list_local_options(context, story, branch) if context.is_local else list_comment_options(story),
         also=OWN_COMMIT_HINT,
     )
 
 
-def is_story_blocked(view: ActionContext, story: Story) -> bool:
+def is_story_blocked(context: ActionContext, story: Story) -> bool:
     """Whether the story has no attempts left. Stories that a person aborted are not blocked."""
-    cycle = view.records.cycle(story.id)
+    cycle = context.records.cycle(story.id)
     return cycle is not None and bool(cycle.blocked)
 
 
@@ -113,8 +113,8 @@ def list_comment_options(story: Story) -> tuple[UnblockOption, ...]:
     )
 
 
-def list_local_options(view: ActionContext, story: Story, branch: str) -> tuple[UnblockOption, ...]:
-    again = format_retry_command(story.id, view.records.prd.path, local=True)
+def list_local_options(context: ActionContext, story: Story, branch: str) -> tuple[UnblockOption, ...]:
+    again = format_retry_command(story.id, context.records.prd.path, local=True)
     own = f"git switch {shlex.quote(clean_line(branch))}" if branch else "git switch"
     return (
         UnblockOption(again, "retries with new attempts"),
@@ -123,8 +123,8 @@ def list_local_options(view: ActionContext, story: Story, branch: str) -> tuple[
     )
 
 
-def list_ci_options(view: ActionContext) -> tuple[UnblockOption, ...]:
-    if view.is_local:
+def list_ci_options(context: ActionContext) -> tuple[UnblockOption, ...]:
+    if context.is_local:
         return ()
     return (
         UnblockOption(SUGGEST_FIX_COMMAND, "continues and passes your advice to the next attempt"),

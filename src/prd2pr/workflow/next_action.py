@@ -33,7 +33,7 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import find_reached_limit
 
 
-def load_situation(session: Session, state: BranchState, only: str = "") -> ActionContext:
+def load_action_context(session: Session, state: BranchState, only: str = "") -> ActionContext:
     """Return all facts that decide the next action."""
 
     def touched(cycle: Cycle) -> str:
@@ -72,20 +72,20 @@ def find_plan_risk(session: Session, state: BranchState) -> str:
     return "" if is_started or is_acknowledged else find_security_question(state.backlog, state.role(SECURITY.name))
 
 
-def load_ordered_situation(session: Session, state: BranchState) -> ActionContext:
-    """Return the situation, limited to the story of the current order."""
-    return load_situation(
+def load_ordered_action_context(session: Session, state: BranchState) -> ActionContext:
+    """Load the context, limited to the story of the pending run command."""
+    return load_action_context(
         session, state, session.target.story or get_ordered_story(state.status, session.constraints.approval)
     )
 
 
 def find_branch_action(session: Session, state: BranchState) -> NextAction:
-    return find_next_action(load_ordered_situation(session, state))
+    return find_next_action(load_ordered_action_context(session, state))
 
 
 def find_next_step(session: Session, state: BranchState) -> NextStep:
-    situation = load_ordered_situation(session, state)
-    action = find_next_action(situation)
+    context = load_ordered_action_context(session, state)
+    action = find_next_action(context)
     is_done = isinstance(action, NoAction) and action.outcome == "done"
     unjudged_commits = list_unjudged_commits(session.git, state.commit, session.constraints.paths) if is_done else ()
     if unjudged_commits:
@@ -93,14 +93,14 @@ def find_next_step(session: Session, state: BranchState) -> NextStep:
             return BASE_MERGED
         return suggest_review_of_changes(
             len(unjudged_commits),
-            situation.records.status.state,
-            local=situation.is_local,
+            context.records.status.state,
+            local=context.is_local,
             head=session.target.branch,
             base=state.project.base_branch,
         )
-    if isinstance(action, PhaseAction) and situation.records.status.order == "run" and not situation.is_local:
-        return check_order_budget(session, state, action) or build_next_step(situation, action)
-    return build_next_step(situation, action)
+    if isinstance(action, PhaseAction) and context.records.status.order == "run" and not context.is_local:
+        return check_order_budget(session, state, action) or build_next_step(context, action)
+    return build_next_step(context, action)
 
 
 def check_order_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:

@@ -27,7 +27,7 @@ from prd2pr.planning.regression_rules import (
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.human_commits import find_last_step, read_commit_step, walk_first_parents
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.phases.attempts import Position
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import WAITS_FOR_APPROVAL, apply_command
@@ -144,13 +144,13 @@ def is_still_broken(state: BranchState, found: Regression) -> bool:
 
 def wait_for_fix(session: Session, position: Position, found: Regression, fix: Story) -> NoAction:
     """Make other stories wait for the fix story, and ask for approval if it is not approved."""
-    situation = load_situation(session, position.state)
-    if not situation.is_approved(fix):
+    context = load_action_context(session, position.state)
+    if not context.is_approved(fix):
         after = apply_command(session, position.head, WAITS_FOR_APPROVAL, BOT, found.sentence())
         return (
             after
             if isinstance(after, NoAction)
-            else describe_approval_wait(load_situation(session, session.store.load(after)))
+            else describe_approval_wait(load_action_context(session, session.store.load(after)))
         )
     return stop_for_regression(session, position, f"{found.sentence()}; {fix.id} fixes it first")
 

@@ -28,7 +28,7 @@ from prd2pr.workflow.commits.phase_commit import (
 )
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import read_commit_step
-from prd2pr.workflow.next_action import load_ordered_situation, load_situation, reset_command
+from prd2pr.workflow.next_action import load_action_context, load_ordered_action_context, reset_command
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, record_refusal
 from prd2pr.workflow.phases.story_phases import (
     AcceptedPhase,
@@ -211,12 +211,12 @@ def run_step(session: Session) -> str | NoAction:
     state = load_planned_state(session)
     if not isinstance(state, BranchState):
         return state
-    head, situation = state.commit, load_situation(session, state, session.target.story)
-    story = find_next_story(situation)
+    head, context = state.commit, load_action_context(session, state, session.target.story)
+    story = find_next_story(context)
     if isinstance(story, NoAction):
         return story
     position = load_position(session, head, state, story)
-    action = find_story_action(situation, story)
+    action = find_story_action(context, story)
     if isinstance(action, NoAction):
         return action
     if story.status == "blocked":
@@ -347,8 +347,8 @@ def block_story(session: Session, position: Position, phase: Phase, stuck: Stuck
     """Commit the story as blocked, so that a person decides how to continue."""
     record_stuck_story(session, phase, position.story.id, position.head, stuck.reason)
     head = commit_block(session, position, stuck.reason)
-    situation = load_situation(session, session.store.load(head))
-    return NoAction("blocked", f"{position.story.id}: {stuck.reason}", suggest_unblock_command(situation))
+    context = load_action_context(session, session.store.load(head))
+    return NoAction("blocked", f"{position.story.id}: {stuck.reason}", suggest_unblock_command(context))
 
 
 def load_position(session: Session, head: str, state: BranchState, story: Story) -> Position:
@@ -394,4 +394,4 @@ def sum_prd_seconds(state: BranchState) -> float:
 
 def describe_stop(session: Session) -> NoAction:
     """Return the NoAction for a loop that ended at the step limit."""
-    return stop_after_step_limit(load_ordered_situation(session, session.store.load(get_current_head(session))))
+    return stop_after_step_limit(load_ordered_action_context(session, session.store.load(get_current_head(session))))

@@ -17,7 +17,7 @@ from prd2pr.planning.decisions.records import Objection
 from prd2pr.state.cursors import is_processed
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.session import Session
 
 WAITS_FOR_APPROVAL = "stories wait for approval"
@@ -30,12 +30,12 @@ def prepare_sprint(session: Session, head: str) -> str | NoAction:
         return head
     if state.status.state in STATES_WITHOUT_SPRINT:
         return begin_sprint(session, state)
-    if state.status.state is ProjectState.SPRINT_ACTIVE and is_approval_due(load_situation(session, state)):
+    if state.status.state is ProjectState.SPRINT_ACTIVE and is_approval_due(load_action_context(session, state)):
         result = apply_command(session, head, WAITS_FOR_APPROVAL, BOT)
         return (
             result
             if isinstance(result, NoAction)
-            else describe_approval_wait(load_situation(session, session.store.load(result)))
+            else describe_approval_wait(load_action_context(session, session.store.load(result)))
         )
     return head
 
@@ -43,8 +43,8 @@ def prepare_sprint(session: Session, head: str) -> str | NoAction:
 def begin_sprint(session: Session, state: BranchState) -> str | NoAction:
     """Start the sprint, unless it waits for a person's approval. Calling the program at a terminal approves it."""
     project_state = state.status.state
-    if waits_for_person(situation := load_situation(session, state)):
-        return describe_approval_wait(situation)
+    if waits_for_person(context := load_action_context(session, state)):
+        return describe_approval_wait(context)
     if project_state is ProjectState.IDLE:
         return state.commit
     if session.constraints.approval == "none" and project_state is ProjectState.BACKLOG_READY:

@@ -38,7 +38,7 @@ CANCEL_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CANCELLED_HINT = "To resume now, comment `/tdd run`. Otherwise the schedule resumes it; `/tdd halt_all` prevents that."
 
 
-HANDS_ON: dict[Mode, Handoff] = {"work": "", "plan": "to jobs", "story": "", "integrate": "to a run"}
+HANDOFF_BY_MODE: dict[Mode, Handoff] = {"work": "", "plan": "to jobs", "story": "", "integrate": "to a run"}
 
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - all verbs share a signature
@@ -70,7 +70,7 @@ def raise_cancelled(*_: object) -> None:
 def run_job(job: ActionsJob) -> int:
     event = read_event(job.event_name, job.read_payload())
     if isinstance(event, EventIgnored):
-        return report_endings(job, (PrdOutcome("nothing-to-do", event.reason),))
+        return report_outcomes(job, (PrdOutcome("nothing-to-do", event.reason),))
     secrets = Secrets.from_values(job.secrets())
     tokens = make_token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
     with (
@@ -79,25 +79,26 @@ def run_job(job: ActionsJob) -> int:
         open_repository(job.workspace) as git,
     ):
         try:
-            host = make_host(job, hub, tokens, git, progress, secrets=secrets)
+            context = make_github_context(job, hub, tokens, git, progress, secrets=secrets)
         except ConfigInvalid as problem:
             remote = git.remote(job.git_url, tokens.token)
-            context = ConfigErrorContext(hub, git, remote, SystemClock(), read_config_text(git))
-            report_config_error(context, event, problem)
+            report_config_error(
+                ConfigErrorContext(hub, git, remote, SystemClock(), read_config_text(git)), event, problem
+            )
             raise
-        endings = scrub_endings(run_mode(job, host, event), secrets)
-        send_notices(host.config.notify, job.env, endings, progress)
-        return report_endings(job, endings)
+        outcomes = scrub_outcomes(run_mode(job, context, event), secrets)
+        send_notices(context.config.notify, job.env, outcomes, progress)
+        return report_outcomes(job, outcomes)
 
 
-def run_mode(job: ActionsJob, host: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
+def run_mode(job: ActionsJob, context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
     """Run the job in its mode.
 
     The job in mode `plan` has checked who started the run; the other modes execute what it decided.
     """
     if job.mode == "story":
-        return (run_story_job(host, job.order),)
-    return continue_wave(host, job.wave) if job.mode == "integrate" else handle_event(host, event)
+        return (run_story_job(context, job.order),)
+    return continue_wave(context, job.wave) if job.mode == "integrate" else handle_event(context, event)
 
 
 def open_job_hub(job: ActionsJob, tokens: TokenSource, progress: Progress, secrets: Secrets) -> GitHubHub:
@@ -120,12 +121,12 @@ def hide_token(secrets: Secrets, token: str) -> None:
     secrets.learn(token)
 
 
-def scrub_endings(endings: tuple[PrdOutcome, ...], secrets: Secrets) -> tuple[PrdOutcome, ...]:
+def scrub_outcomes(outcomes: tuple[PrdOutcome, ...], secrets: Secrets) -> tuple[PrdOutcome, ...]:
     """Remove secrets from reasons, which may quote other programs and appear in annotations, outputs and messages."""
-    return tuple(replace(each, reason=secrets.scrub(each.reason), next=secrets.scrub(each.next)) for each in endings)
+    return tuple(replace(each, reason=secrets.scrub(each.reason), next=secrets.scrub(each.next)) for each in outcomes)
 
 
-def make_host(
+def make_github_context(
     job: ActionsJob, hub: GitHubHub, tokens: TokenSource, git: Git, progress: Progress, *, secrets: Secrets
 ) -> GitHubContext:
     remote = git.remote(job.git_url, tokens.token)
@@ -165,7 +166,7 @@ def make_host(
         progress=progress,
         deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),
         job=JobContext(
-            handoff=HANDS_ON[job.mode],
+            handoff=HANDOFF_BY_MODE[job.mode],
             workflow=job.workflow,
             run_url=job.run_url,
             write_summary=lambda text: job.write_summary(secrets.scrub(text)),
@@ -180,9 +181,9 @@ def make_writer(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWri
     return GitPushWriter(git, remote)
 
 
-def report_endings(job: ActionsJob, endings: tuple[PrdOutcome, ...]) -> int:
+def report_outcomes(job: ActionsJob, outcomes: tuple[PrdOutcome, ...]) -> int:
     """Write outputs and annotations and return the exit status, which is 0 only if no person has to act."""
-    last = get_worst_outcome(endings)
+    last = get_worst_outcome(outcomes)
     job.write_outputs(
         {
             "outcome": last.status,
@@ -192,11 +193,11 @@ def report_endings(job: ActionsJob, endings: tuple[PrdOutcome, ...]) -> int:
             "phase": last.phase,
             "prd": last.prd,
             "wave": last.wave.matrix_json() if last.wave else "",
-            "cost": "" if last.usd is None else f"{sum(each.usd or 0 for each in endings):.4f}",
-            "report": job.write_report(endings),
+            "cost": "" if last.usd is None else f"{sum(each.usd or 0 for each in outcomes):.4f}",
+            "report": job.write_report(outcomes),
         }
     )
-    for each in endings:
+    for each in outcomes:
         message = f"{each.prd or 'prd2pr'}: {each.status}: {end_sentence(each.reason)}"
         message += f" Next: {each.next}" if each.next else ""
         write_workflow_command("error" if each.failed else "notice", message, each.where)

@@ -86,11 +86,11 @@ def build_sprint_status(each: ActivePrd) -> dict[str, object] | None:
 
 
 def build_next_action_facts(each: ActivePrd) -> dict[str, object]:
-    situation = each.view
-    next_step = stop_after_step_limit(situation)
+    context = each.view
+    next_step = stop_after_step_limit(context)
     outcome = (
         "ready"
-        if next_step.outcome == "stopped" and isinstance(find_next_action(situation), PhaseAction)
+        if next_step.outcome == "stopped" and isinstance(find_next_action(context), PhaseAction)
         else next_step.outcome
     )
     return {"outcome": outcome, "why": next_step.reason, "next": next_step.next}

@@ -116,54 +116,56 @@ def get_ordered_story(status: Status, mode: ApprovalMode) -> str:
     return status.order_story if applies else ""
 
 
-def find_next_action(view: ActionContext) -> NextAction:
-    story = find_next_story(view)
-    return story if isinstance(story, NoAction) else find_story_action(view, story)
+def find_next_action(context: ActionContext) -> NextAction:
+    story = find_next_story(context)
+    return story if isinstance(story, NoAction) else find_story_action(context, story)
 
 
-def find_next_story(view: ActionContext) -> Story | NoAction:
+def find_next_story(context: ActionContext) -> Story | NoAction:
     """Return the story to work on: one in progress, or else the first one whose dependencies are done."""
-    stopped = view.prd_stop or check_stories_left(view) or check_human_stop(view)
+    stopped = context.prd_stop or check_stories_left(context) or check_human_stop(context)
     if stopped is not None:
         return stopped
-    if view.only_story:
-        return find_named_story(view)
-    status = view.records.status
+    if context.only_story:
+        return find_named_story(context)
+    status = context.records.status
     if status.state is ProjectState.BLOCKED:
-        return NoAction("blocked", status.blocked_reason or "a story is out of attempts", suggest_unblock_command(view))
-    return find_ready_story(view)
+        return NoAction(
+            "blocked", status.blocked_reason or "a story is out of attempts", suggest_unblock_command(context)
+        )
+    return find_ready_story(context)
 
 
-def check_stories_left(view: ActionContext) -> NoAction | None:
-    stories = view.records.backlog.stories
+def check_stories_left(context: ActionContext) -> NoAction | None:
+    stories = context.records.backlog.stories
     if not stories:
-        return NoAction("nothing", "there are no stories yet", format_run_command(view))
-    if view.open_stories or view.only_story:
+        return NoAction("nothing", "there are no stories yet", format_run_command(context))
+    if context.open_stories or context.only_story:
         return None
     return NoAction(
         "done", "the one story is finished" if len(stories) == 1 else f"all {len(stories)} stories are finished"
     )
 
 
-def check_human_stop(view: ActionContext) -> NoAction | None:
+def check_human_stop(context: ActionContext) -> NoAction | None:
     """Return why a person must act first because of a pause or a missing approval, or None."""
-    status = view.records.status
+    status = context.records.status
     if status.halted:
         return NoAction("paused", "all stories are halted", "/tdd resume")
     if status.state is ProjectState.SPRINT_PAUSED:
         return NoAction("paused", "the sprint is paused", "/sprint resume")
-    return describe_approval_wait(view) if view.open_stories and waits_for_person(view) else None
+    return describe_approval_wait(context) if context.open_stories and waits_for_person(context) else None
 
 
-def find_story_action(view: ActionContext, story: Story) -> NextAction:
-    cycle = view.records.cycle(story.id)
+def find_story_action(context: ActionContext, story: Story) -> NextAction:
+    cycle = context.records.cycle(story.id)
     phase = find_next_phase(story, cycle)
     if isinstance(phase, NoAction):
-        return replace(phase, next=suggest_retry_command(view, story)) if phase.outcome == "stopped" else phase
-    if cycle is not None and (path := view.find_changed_test(cycle)):
+        return replace(phase, next=suggest_retry_command(context, story)) if phase.outcome == "stopped" else phase
+    if cycle is not None and (path := context.find_changed_test(cycle)):
         reason = f"`{path}` was changed after RED committed it. Restore it in a separate commit"
-        return NoAction("waiting", reason, format_next_command(view))
-    held = view.find_hold(story, phase)
+        return NoAction("waiting", reason, format_next_command(context))
+    held = context.find_hold(story, phase)
     if held is not None:
         return held
     return PhaseAction(story, phase, draft=bool(cycle and cycle.steps and cycle.steps[-1].draft))
@@ -172,46 +174,46 @@ def find_story_action(view: ActionContext, story: Story) -> NextAction:
 # --- approval ---------------------------------------------------------------------------------------------------------
 
 
-def waits_for_person(view: ActionContext) -> bool:
+def waits_for_person(context: ActionContext) -> bool:
     """Return whether no sprint is active and a person must act before one can start."""
-    state = view.records.status.state
-    if view.risk and state is ProjectState.BACKLOG_READY:
+    state = context.records.status.state
+    if context.risk and state is ProjectState.BACKLOG_READY:
         return True
-    if state not in STATES_WITHOUT_SPRINT or view.mode == "given":
+    if state not in STATES_WITHOUT_SPRINT or context.mode == "given":
         return False
-    if view.mode == "none":
-        return state is ProjectState.IDLE or (state is ProjectState.BACKLOG_READY and is_approval_due(view))
+    if context.mode == "none":
+        return state is ProjectState.IDLE or (state is ProjectState.BACKLOG_READY and is_approval_due(context))
     return True
 
 
-def is_approval_due(view: ActionContext) -> bool:
+def is_approval_due(context: ActionContext) -> bool:
     """Return whether no approved story can continue while an unapproved one could."""
-    if not list_unapproved_stories(view.records.backlog, view.approved_ids):
+    if not list_unapproved_stories(context.records.backlog, context.approved_ids):
         return False
-    if not any(view.is_approved(story) for story in view.open_stories):
+    if not any(context.is_approved(story) for story in context.open_stories):
         return True
-    return bool(view.workable_stories) and not any(view.is_approved(story) for story in view.workable_stories)
+    return bool(context.workable_stories) and not any(context.is_approved(story) for story in context.workable_stories)
 
 
-def describe_approval_wait(view: ActionContext) -> NoAction:
-    status = view.records.status
+def describe_approval_wait(context: ActionContext) -> NoAction:
+    status = context.records.status
     if status.state is ProjectState.IDLE:
         return NoAction(
             "waiting", "the last sprint is closed, and the backlog has open stories", '/epic "what is next"'
         )
     if status.state is ProjectState.SPRINT_PLANNED:
         return NoAction("waiting", "the sprint is planned but not started", "/sprint start")
-    changed = ": they changed after the last approval" if is_approval_outdated(view) else ""
-    command = suggest_approve_command(view.mode, view.records.backlog, view.approved_ids)
-    if view.risk:
-        return NoAction("waiting", view.risk, format_run_command(view) if view.is_local else command)
-    return NoAction("waiting", f"{describe_waiting_stories(view)}{changed}", command)
+    changed = ": they changed after the last approval" if is_approval_outdated(context) else ""
+    command = suggest_approve_command(context.mode, context.records.backlog, context.approved_ids)
+    if context.risk:
+        return NoAction("waiting", context.risk, format_run_command(context) if context.is_local else command)
+    return NoAction("waiting", f"{describe_waiting_stories(context)}{changed}", command)
 
 
-def is_approval_outdated(view: ActionContext) -> bool:
+def is_approval_outdated(context: ActionContext) -> bool:
     """Return whether a story that waits for approval was approved before it changed."""
-    found = view.records
-    waiting = {story.id for story in list_unapproved_stories(found.backlog, view.approved_ids)}
+    found = context.records
+    waiting = {story.id for story in list_unapproved_stories(found.backlog, context.approved_ids)}
     return any(
         not list_covered_stories(given, found.prd, found.backlog)
         and (not given.stories or waiting.intersection(given.stories))
@@ -219,10 +221,10 @@ def is_approval_outdated(view: ActionContext) -> bool:
     )
 
 
-def describe_waiting_stories(view: ActionContext) -> str:
+def describe_waiting_stories(context: ActionContext) -> str:
     """Describe how many stories wait for approval, and how many of them would be dropped."""
-    unapproved = list_unapproved_stories(view.records.backlog, view.approved_ids) or view.open_stories
-    dropping = sum(story.id in view.records.backlog.dropping for story in unapproved)
+    unapproved = list_unapproved_stories(context.records.backlog, context.approved_ids) or context.open_stories
+    dropping = sum(story.id in context.records.backlog.dropping for story in unapproved)
     building = len(unapproved) - dropping
     waits = "1 story waits for approval" if building == 1 else f"{building} stories wait for approval"
     if not dropping:
@@ -235,74 +237,76 @@ def describe_waiting_stories(view: ActionContext) -> str:
 # --- which story ------------------------------------------------------------------------------------------------------
 
 
-def find_ready_story(view: ActionContext) -> Story | NoAction:
+def find_ready_story(context: ActionContext) -> Story | NoAction:
     """Return the first ready story that is not paused. Cycles are read one by one, since there may be thousands."""
-    story = next((story for story in view.iter_ready_stories() if not is_paused(view, story)), None)
+    story = next((story for story in context.iter_ready_stories() if not is_paused(context, story)), None)
     if story is not None:
         return story
-    if ready := tuple(view.iter_ready_stories()):
+    if ready := tuple(context.iter_ready_stories()):
         names = ", ".join(story.id for story in ready)
         return NoAction("paused", f"{names} {'is' if len(ready) == 1 else 'are'} paused", f"/tdd resume {ready[0].id}")
-    if is_approval_due(view):
-        return describe_approval_wait(view)
-    return describe_blocked_wait(view)
+    if is_approval_due(context):
+        return describe_approval_wait(context)
+    return describe_blocked_wait(context)
 
 
-def describe_blocked_wait(view: ActionContext) -> NoAction:
-    stuck = next((story for story in view.open_stories if story.status == "blocked"), view.open_stories[0])
-    others = ", and the remaining stories wait for it" if len(view.open_stories) > 1 else ""
-    if not is_aborted(view, stuck):
-        return NoAction("waiting", f"{stuck.id} is blocked{others}", suggest_retry_command(view, stuck))
-    if view.is_local or view.records.status.state is not ProjectState.SPRINT_ACTIVE:
-        return NoAction("waiting", f"{stuck.id} was aborted{others}", suggest_retry_command(view, stuck))
-    choice = f"`{suggest_retry_command(view, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it permanently"
+def describe_blocked_wait(context: ActionContext) -> NoAction:
+    stuck = next((story for story in context.open_stories if story.status == "blocked"), context.open_stories[0])
+    others = ", and the remaining stories wait for it" if len(context.open_stories) > 1 else ""
+    if not is_aborted(context, stuck):
+        return NoAction("waiting", f"{stuck.id} is blocked{others}", suggest_retry_command(context, stuck))
+    if context.is_local or context.records.status.state is not ProjectState.SPRINT_ACTIVE:
+        return NoAction("waiting", f"{stuck.id} was aborted{others}", suggest_retry_command(context, stuck))
+    choice = (
+        f"`{suggest_retry_command(context, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it permanently"
+    )
     return NoAction("waiting", f"{stuck.id} was aborted{others}; {choice}", format_skip_command(stuck))
 
 
-def is_aborted(view: ActionContext, story: Story) -> bool:
-    cycle = view.records.cycle(story.id)
+def is_aborted(context: ActionContext, story: Story) -> bool:
+    cycle = context.records.cycle(story.id)
     return cycle is not None and cycle.state is CycleState.ABORTED
 
 
-def is_paused(view: ActionContext, story: Story) -> bool:
-    cycle = view.records.cycle(story.id)
+def is_paused(context: ActionContext, story: Story) -> bool:
+    cycle = context.records.cycle(story.id)
     return cycle is not None and cycle.paused
 
 
-def find_named_story(view: ActionContext) -> Story | NoAction:
+def find_named_story(context: ActionContext) -> Story | NoAction:
     """Return the story named by `only_story`, or why it cannot be worked on. A blocked story is retried."""
-    story = view.records.find_story(view.only_story)
+    story = context.records.find_story(context.only_story)
     if story is None:
-        names = ", ".join(each.id for each in view.records.backlog.stories)
+        names = ", ".join(each.id for each in context.records.backlog.stories)
         return NoAction(
-            "nothing", f"there is no story {view.only_story}; there are {names}", suggest_other_command(view)
+            "nothing", f"there is no story {context.only_story}; there are {names}", suggest_other_command(context)
         )
     if story.status in SETTLED:
-        return NoAction("done", f"{story.id} is {story.status}", suggest_other_command(view))
-    missing = [name for name in view.list_dependencies(story) if name not in view.settled_ids]
+        return NoAction("done", f"{story.id} is {story.status}", suggest_other_command(context))
+    missing = [name for name in context.list_dependencies(story) if name not in context.settled_ids]
     if missing:
-        return NoAction("waiting", f"{story.id} waits for {', '.join(missing)}", suggest_other_command(view))
-    if not view.is_approved(story):
+        return NoAction("waiting", f"{story.id} waits for {', '.join(missing)}", suggest_other_command(context))
+    if not context.is_approved(story):
         reason = f"{story.id} is not approved; approved stories come first"
-        return NoAction("waiting", reason, suggest_other_command(view))
+        return NoAction("waiting", reason, suggest_other_command(context))
     return story
 
 
 # --- suggested commands -----------------------------------------------------------------------------------------------
 
 
-def suggest_other_command(view: ActionContext) -> str:
+def suggest_other_command(context: ActionContext) -> str:
     """Return the command to use if the named story cannot be worked on."""
-    action = find_next_action(replace(view, only_story=""))
-    return format_next_command(replace(view, only_story="")) if isinstance(action, PhaseAction) else action.next
+    action = find_next_action(replace(context, only_story=""))
+    return format_next_command(replace(context, only_story="")) if isinstance(action, PhaseAction) else action.next
 
 
-def format_next_command(view: ActionContext) -> str:
-    return f"prd2pr next {quote_prd_path(view)}" if view.is_local else "/tdd next"
+def format_next_command(context: ActionContext) -> str:
+    return f"prd2pr next {quote_prd_path(context)}" if context.is_local else "/tdd next"
 
 
-def format_run_command(view: ActionContext) -> str:
-    return f"prd2pr run {quote_prd_path(view)}" if view.is_local else "/tdd run"
+def format_run_command(context: ActionContext) -> str:
+    return f"prd2pr run {quote_prd_path(context)}" if context.is_local else "/tdd run"
 
 
 def format_reset_command(path: str, *, local: bool) -> str:
@@ -310,23 +314,23 @@ def format_reset_command(path: str, *, local: bool) -> str:
     return f"prd2pr reset {shlex.quote(path)}" if local else "/tdd reset"
 
 
-def quote_prd_path(view: ActionContext) -> str:
-    return shlex.quote(view.records.prd.path)
+def quote_prd_path(context: ActionContext) -> str:
+    return shlex.quote(context.records.prd.path)
 
 
-def suggest_unblock_command(view: ActionContext) -> str:
+def suggest_unblock_command(context: ActionContext) -> str:
     """Return the command that unblocks a project blocked by a story or by CI."""
-    if not view.is_local:
+    if not context.is_local:
         return SUGGEST_FIX_COMMAND
-    blocked = next((story for story in view.records.backlog.stories if story.status == "blocked"), None)
-    return suggest_retry_command(view, blocked) if blocked else ""
+    blocked = next((story for story in context.records.backlog.stories if story.status == "blocked"), None)
+    return suggest_retry_command(context, blocked) if blocked else ""
 
 
-def suggest_retry_command(view: ActionContext, story: Story) -> str:
+def suggest_retry_command(context: ActionContext, story: Story) -> str:
     """Return the command that retries a story that is out of attempts or was aborted."""
-    state = view.records.status.state
-    if view.is_local or not is_aborted(view, story):
-        return format_retry_command(story.id, view.records.prd.path, local=view.is_local)
+    state = context.records.status.state
+    if context.is_local or not is_aborted(context, story):
+        return format_retry_command(story.id, context.records.prd.path, local=context.is_local)
     if state is ProjectState.BLOCKED:
         return format_skip_command(story)
     return f"/tdd start {story.id}" if state is ProjectState.SPRINT_ACTIVE else f"/approve {story.id}"

@@ -24,7 +24,7 @@ from prd2pr.planning.decisions.stories import find_or_create_cycle
 from prd2pr.state.store import BranchState
 from prd2pr.views.models import NO_NEXT_STEP, NextStep
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
-from prd2pr.workflow.next_action import find_branch_action, find_next_step, load_situation
+from prd2pr.workflow.next_action import find_branch_action, find_next_step, load_action_context
 from prd2pr.workflow.run import refuse_checked_out
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import find_reached_limit
@@ -58,14 +58,14 @@ def approve_and_check(
 
     If the command implies an approval, the check assumes it, and the approval is committed only after the check.
     """
-    view = load_situation(session, state, story)
+    context = load_action_context(session, state, story)
     if not is_awaiting_approval(session, state):
-        return find_objection(session, state, request, view) or state
+        return find_objection(session, state, request, context) or state
     approval = find_implied_approval(session, state, request, story)
     found = preview_approval(session, state, request, story, approval)
     if not isinstance(found, BranchRecords):
         return found
-    objection = find_objection(session, state, request, replace(view, records=found))
+    objection = find_objection(session, state, request, replace(context, records=found))
     return objection or commit_approval(session, state, approval)
 
 
@@ -85,17 +85,17 @@ def record_run_command(session: Session, state: BranchState, request: CommandReq
 
 
 def find_objection(
-    session: Session, state: BranchState, request: CommandRequest, view: ActionContext
+    session: Session, state: BranchState, request: CommandRequest, context: ActionContext
 ) -> CommandReply | None:
-    """Check the command against `view`. The reply names the next step in the current state."""
+    """Check the command in this context. The reply names the next step in the current state."""
     shown = request.command.shown
-    following = find_next_action(view)
+    following = find_next_action(context)
     if isinstance(following, NoAction):
         really = find_branch_action(session, state) if is_awaiting_approval(session, state) else following
         why = NotNow.of(shown, replace(following, next=really.next) if isinstance(really, NoAction) else following)
         return why if why.next != NO_NEXT_STEP else replace(why, next=find_next_step(session, state))
     meant = following.story.id
-    refusal = check_story_machine(session, view.records, request.command.name, meant)
+    refusal = check_story_machine(session, context.records, request.command.name, meant)
     if refusal is not None:
         return IllegalReply(refusal, find_next_step(session, state))
     stop = find_reached_limit(session, state, meant)

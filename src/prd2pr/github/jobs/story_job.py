@@ -19,7 +19,7 @@ from prd2pr.github.wave import StoryJobInput, apply_share, record_id_for_run
 from prd2pr.prd.issue_ids import parse_issue_number
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.store import StateStore
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.parallel.story_branches import StoryAttempt, make_story_session, work_on_story
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.run_end import has_started, record_spending
@@ -73,7 +73,7 @@ def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | P
     if story is None or story.status in SETTLED:
         status = story.status if story else "no longer in the plan"
         return build_story_outcome(run, "nothing-to-do", f"{order.story} is {status}")
-    waits = find_next_story(load_situation(session, state, order.story)) if there is None else None
+    waits = find_next_story(load_action_context(session, state, order.story)) if there is None else None
     return build_story_outcome(run, "nothing-to-do", waits.reason, waits.next) if isinstance(waits, NoAction) else run
 
 

@@ -37,7 +37,7 @@ from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
 from prd2pr.state.layout import ID
 from prd2pr.state.store import BranchState
-from prd2pr.workflow.next_action import load_ordered_situation, load_situation
+from prd2pr.workflow.next_action import load_action_context, load_ordered_action_context
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
 from prd2pr.workflow.parallel.story_session import (
@@ -108,10 +108,10 @@ class StartedStory:
     @property
     def has_ended(self) -> bool:
         """Whether the story is ready to be integrated, blocked, or superseded by a decision."""
-        found = self.situation.records.find_story(self.story)
+        found = self.action_context.records.find_story(self.story)
         if found is None or found.status == "blocked" or self.has_new_decision():
             return True
-        action = find_story_action(self.situation, found)
+        action = find_story_action(self.action_context, found)
         return not isinstance(action, NoAction) and action.phase is Phase.INTEGRATED
 
     def has_new_decision(self) -> bool:
@@ -120,13 +120,13 @@ class StartedStory:
         return stopped is not None and stopped.outcome == "stopped"
 
     @property
-    def situation(self) -> ActionContext:
-        return load_situation(self.session, self.state, self.story)
+    def action_context(self) -> ActionContext:
+        return load_action_context(self.session, self.state, self.story)
 
     def find_stop(self) -> NoAction | None:
         """Return why the story does not continue: a tripped breaker, an alarm or a pause."""
-        found = self.situation.records.find_story(self.story)
-        action = find_story_action(self.situation, found) if found else None
+        found = self.action_context.records.find_story(self.story)
+        action = find_story_action(self.action_context, found) if found else None
         return action if isinstance(action, NoAction) else None
 
 
@@ -204,7 +204,7 @@ def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) ->
 # --- the next wave ----------------------------------------------------------------------------------------------------
 
 
-def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]) -> Wave | NoAction | None:
+def plan_next_wave(run: PrdRun, context: ActionContext, stories: tuple[StartedStory, ...]) -> Wave | NoAction | None:
     """Return the next wave for other jobs, or None if nothing can run in parallel and this job continues."""
     session = run.session
     stopped = find_wave_stop(run, stories)
@@ -214,7 +214,7 @@ def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory
     going = {each.story: each.head for each in keep_one_restarted(stories)}
     most = session.config.story_jobs
     started = frozenset(each.story for each in stories)
-    new = () if view.only_story else select_new_stories(view, started, most - len(going))
+    new = () if context.only_story else select_new_stories(context, started, most - len(going))
     wanted = dict([*going.items(), *((name, head) for name in new)][:most])
     if not going and len(wanted) < 2:
         return None
@@ -231,10 +231,12 @@ def keep_one_restarted(stories: tuple[StartedStory, ...]) -> tuple[StartedStory,
     return tuple(each for each in stories if each not in waiting)
 
 
-def select_new_stories(view: ActionContext, going: frozenset[str], most: int) -> tuple[str, ...]:
+def select_new_stories(context: ActionContext, going: frozenset[str], most: int) -> tuple[str, ...]:
     """Return stories that can start in parallel to those in progress."""
     ready = (
-        each for each in find_startable_stories(view, going) if isinstance(find_story_action(view, each), PhaseAction)
+        each
+        for each in find_startable_stories(context, going)
+        if isinstance(find_story_action(context, each), PhaseAction)
     )
     return tuple(each.id for each in ready)[: max(0, most)]
 
@@ -321,26 +323,26 @@ def integrate_or_hand_off(run: PrdRun) -> NoAction | None:
 
 def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on: bool) -> NoAction | None:
     session = run.session
-    view = load_ordered_situation(session, session.store.load(get_current_head(session)))
-    following = find_next_story(view)
+    context = load_ordered_action_context(session, session.store.load(get_current_head(session)))
+    following = find_next_story(context)
     if isinstance(following, NoAction):
         return following
     stories = tuple(
-        each for each in stories if each.story not in run.parallel.set_aside and view.only_story in ("", each.story)
+        each for each in stories if each.story not in run.parallel.set_aside and context.only_story in ("", each.story)
     )
-    if view.only_story and not stories:
+    if context.only_story and not stories:
         return None
-    return hand_off(run, view, stories) if hands_on else work_here(run, stories)
+    return hand_off(run, context, stories) if hands_on else work_here(run, stories)
 
 
 def find_project_stop(session: Session) -> NoAction | None:
     """Return the reason if the project is paused or its PRD is missing. In that case, nothing is integrated either."""
-    view = load_situation(session, session.store.load(get_current_head(session)))
-    return view.prd_stop or check_human_stop(view)
+    context = load_action_context(session, session.store.load(get_current_head(session)))
+    return context.prd_stop or check_human_stop(context)
 
 
-def hand_off(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]) -> NoAction | None:
-    wave = plan_next_wave(run, view, stories)
+def hand_off(run: PrdRun, context: ActionContext, stories: tuple[StartedStory, ...]) -> NoAction | None:
+    wave = plan_next_wave(run, context, stories)
     if not isinstance(wave, Wave):
         return wave
     run.parallel.wave = wave

@@ -90,7 +90,9 @@ def reset_circuit(
 
 def place_change(app: FastAPI, bearer: Bearer, change: ChangeRequest, key: str | None = None) -> api.Asked:
     orders = getattr(app.state, "orders", None)
-    return submit_change(app.state.parts.database, orders, bearer, change, key=key, now=app.state.authenticator.clock())
+    return submit_change(
+        app.state.context.database, orders, bearer, change, key=key, now=app.state.authenticator.clock()
+    )
 
 
 def set_location(request: Request, response: Response, order: api.Asked) -> api.Asked:
@@ -118,7 +120,7 @@ class FormOrders:
         return self._submit(token, card.repo, lambda bearer: make_retry_request(bearer, card, why))
 
     def list_orders_about(self, *subjects: str) -> tuple[api.Asked, ...]:
-        found = list_orders(self.app.state.parts.database, MAX_SHOWN, subjects=subjects) if subjects else ()
+        found = list_orders(self.app.state.context.database, MAX_SHOWN, subjects=subjects) if subjects else ()
         return tuple(map(make_order_response, found))
 
     def _submit(self, token: str, repo: str, change: Callable[[Bearer], ChangeRequest]) -> str:

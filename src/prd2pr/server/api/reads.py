@@ -66,7 +66,7 @@ def run_health_checks(app: FastAPI) -> tuple[Check, ...]:
 
 def is_database_up(app: FastAPI) -> bool:
     try:
-        with app.state.parts.database.reading() as connection:
+        with app.state.context.database.reading() as connection:
             return bool(connection.execute(text("SELECT 1")).scalar())
     except SQLAlchemyError:
         LOG.warning("the database does not answer", exc_info=True)
@@ -129,13 +129,15 @@ def get_orders(
     limit: Limit = 100,
 ) -> api.Listed[api.Asked]:
     """Return the newest orders that this token may see."""
-    found = list_orders(request.app.state.parts.database, MAX_LIMIT, repo=repo, subjects=(subject,) if subject else ())
+    found = list_orders(
+        request.app.state.context.database, MAX_LIMIT, repo=repo, subjects=(subject,) if subject else ()
+    )
     seen = [each for each in found if bearer.sees(each.repo)][:limit]
     return api.Listed[api.Asked](items=tuple(map(make_order_response, seen)))
 
 
 def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.Asked:
-    with request.app.state.parts.database.reading() as connection:
+    with request.app.state.context.database.reading() as connection:
         found = find_order(connection, order_id)
     if found is None or not bearer.sees(found.repo):
         raise not_found("order")
@@ -266,7 +268,7 @@ def get_metrics(request: Request, _: ForReadingAll) -> Response:
 
 
 def get_audit_log(request: Request, _: ForAdmin, limit: Limit = 100) -> api.Listed[api.Asked]:
-    found = list_orders(request.app.state.parts.database, limit)
+    found = list_orders(request.app.state.context.database, limit)
     return api.Listed[api.Asked](items=tuple(map(make_order_response, found)))
 
 

@@ -162,12 +162,12 @@ ROUTES: tuple[ApiRoute, ...] = (
 )
 
 
-def add_api(app: FastAPI, parts: ServerContext) -> EventFeed:
+def add_api(app: FastAPI, context: ServerContext) -> EventFeed:
     """Add the API, which reads from `app.state.reader` and submits orders to `app.state.orders` if that is set."""
-    settings = parts.settings
+    settings = context.settings
     register_url_convertor("taskkey", TaskKeyConvertor())
-    app.state.authenticator = Authenticator(parts.database, RateLimiter(settings.api_rate_per_minute))
-    app.state.event_feed = feed = EventFeed(parts.database, is_ending=lambda: is_server_stopping(app))
+    app.state.authenticator = Authenticator(context.database, RateLimiter(settings.api_rate_per_minute))
+    app.state.event_feed = feed = EventFeed(context.database, is_ending=lambda: is_server_stopping(app))
     app.state.connection_limit = ConnectionLimit(settings.event_connections, max(1, settings.event_connections // 10))
     app.state.heartbeat = HEARTBEAT_SECONDS
     app.state.metrics_registry = registry = MetricsRegistry(app.state.reader, feed)

@@ -34,18 +34,18 @@ class TokenAccess:
         return Visitor(bearer.name, bearer.sees, lambda repo: bearer.may("operate", repo), sees_all=bearer.sees_all)
 
 
-def add_dashboard(app: FastAPI, parts: ServerContext) -> None:
+def add_dashboard(app: FastAPI, context: ServerContext) -> None:
     """Add the pages. They read from `app.state.reader` and, if there is a worker, use `app.state.order_service`."""
-    public = urlsplit(parts.settings.public_url)
+    public = urlsplit(context.settings.public_url)
     access: Access = TokenAccess(app)
-    context = DashboardContext(
+    dashboard_context = DashboardContext(
         get_reader=lambda: cast(ViewReader, app.state.reader),
         access=access,
         get_orders=lambda: get_order_service(app),
         public_host=public.netloc,
         is_secure=public.scheme == "https",
     )
-    app.include_router(make_dashboard_router(context))
+    app.include_router(make_dashboard_router(dashboard_context))
     app.state.session_bearer = lambda request: find_cookie_bearer(app, request)
     app.add_api_route("/", redirect_to_dashboard, include_in_schema=False, response_model=None)
 

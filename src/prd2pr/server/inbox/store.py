@@ -17,7 +17,7 @@ class InboxDelivery:
     event: str
     body: bytes
     received_at: float
-    intake: DeliverySummary
+    summary: DeliverySummary
 
 
 # A dead delivery is retried if it is redelivered by a person or a sweep. Any other duplicate is ignored.
@@ -45,17 +45,17 @@ def insert_deliveries(connection: Connection, deliveries: Sequence[InboxDelivery
 
 
 def _make_row(delivery: InboxDelivery) -> tuple[object, ...]:
-    intake = delivery.intake
-    settled = bool(intake.ignored)
+    summary = delivery.summary
+    settled = bool(summary.ignored)
     return (
         delivery.guid,
         delivery.event,
-        intake.lane,
-        intake.comment_refs,
+        summary.lane,
+        summary.comment_refs,
         delivery.received_at,
         None if settled else delivery.body,
         "ignored" if settled else "waiting",
-        intake.ignored,
+        summary.ignored,
         delivery.received_at if settled else None,
     )
 

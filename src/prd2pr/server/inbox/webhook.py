@@ -48,16 +48,16 @@ def has_valid_signature(body: bytes, signature: bytes, secrets: Sequence[bytes])
     return any(found)
 
 
-def add_webhook(app: FastAPI, parts: ServerContext) -> AbstractContextManager[Any]:
-    writer = BatchWriter(parts.database, on_stored=partial(notify_stored, app, parts))
-    app.router.routes.append(Route(WEBHOOK_PATH, Webhook(parts.settings, writer), methods=["POST"]))
+def add_webhook(app: FastAPI, context: ServerContext) -> AbstractContextManager[Any]:
+    writer = BatchWriter(context.database, on_stored=partial(notify_stored, app, context))
+    app.router.routes.append(Route(WEBHOOK_PATH, Webhook(context.settings, writer), methods=["POST"]))
     return writer
 
 
-def notify_stored(app: FastAPI, parts: ServerContext, stored: Sequence[DeliverySummary]) -> None:
+def notify_stored(app: FastAPI, context: ServerContext, stored: Sequence[DeliverySummary]) -> None:
     """Wake the worker, and refresh the projection of repositories whose branches may have moved."""
     if any(not each.ignored for each in stored):
-        parts.work_available.set()
+        context.work_available.set()
     updater = getattr(app.state, "projection_updater", None)
     if updater is not None:
         for lane in {each.lane for each in stored if each.moves_branches}:

@@ -109,7 +109,7 @@ class BatchWriter:
             self._resolve_batch(batch, stored=False)
         else:
             self._resolve_batch(batch, stored=True)
-            self.on_stored([each.intake for each in deliveries])
+            self.on_stored([each.summary for each in deliveries])
 
     def _resolve_batch(self, batch: Sequence[PendingDelivery], *, stored: bool) -> None:
         """Answer the requests, waking each event loop only once."""

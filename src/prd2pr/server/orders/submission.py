@@ -20,7 +20,7 @@ ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processe
 class InboxOrderQueue:
     """Accepts orders; stored in `app.state.orders` if the server has a worker."""
 
-    parts: ServerContext
+    context: ServerContext
 
     def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
         """Queue the order in the transaction that records it."""
@@ -28,7 +28,7 @@ class InboxOrderQueue:
 
     def wake(self) -> None:
         """Wake the worker. Call this after that transaction has been committed."""
-        self.parts.work_available.set()
+        self.context.work_available.set()
 
 
 def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: int) -> None:

@@ -154,17 +154,17 @@ def clear_projection(database: Database) -> None:
         rows.delete_all(connection)
 
 
-def add_projection(app: FastAPI, parts: ServerContext) -> AbstractContextManager[None] | None:
+def add_projection(app: FastAPI, context: ServerContext) -> AbstractContextManager[None] | None:
     """Register the projection as the reader, unless the application already has one (as in the demo)."""
     if getattr(app.state, "reader", None) is not None:
         return None
-    settings = parts.settings
+    settings = context.settings
     federation = Federation(settings.sources)
-    projection = ProjectionReader(parts.database)
+    projection = ProjectionReader(context.database)
 
     hosted = HostedRepositories(settings)
     updater = ProjectionUpdater(
-        parts.database,
+        context.database,
         {repo: Path(path) for repo, path in settings.repositories.items()},
         Path(settings.mirrors_directory),
         hosted=hosted,

@@ -17,6 +17,6 @@ def parse_branch_prefix(configuration: bytes | None) -> str:
         return Config().branch_prefix
 
 
-def read_branch_prefix(wire: RepositoryApi) -> str:
+def read_branch_prefix(api: RepositoryApi) -> str:
     """Return the prefix configured on the default branch, read through the API."""
-    return parse_branch_prefix(read_remote_file(wire, CONFIG_PATH))
+    return parse_branch_prefix(read_remote_file(api, CONFIG_PATH))

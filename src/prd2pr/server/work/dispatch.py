@@ -57,8 +57,8 @@ class WorkflowDispatch:
         """Return whether the run exists, since GitHub may accept a dispatch without creating a run."""
         if mark == UNTRACKED_RUN:
             return True
-        wire = self.get_hub(batch.lane).api
-        return run_exists(wire, int(mark)) if mark.isdigit() else find_run(wire, WORKFLOW, [mark]) is not None
+        api = self.get_hub(batch.lane).api
+        return run_exists(api, int(mark)) if mark.isdigit() else find_run(api, WORKFLOW, [mark]) is not None
 
 
 def start_workflow(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: str, ask: RecordRequest) -> int | None:

@@ -55,19 +55,19 @@ class OrderResult:
 
 
 class OrderTracker:
-    def __init__(self, parts: ServerContext, get_hub: GetHub | None = None) -> None:
+    def __init__(self, context: ServerContext, get_hub: GetHub | None = None) -> None:
         """Create the tracker. `get_hub` is None without a GitHub App."""
-        self.parts, self.get_hub = parts, get_hub
-        self.local_lanes = list_local_lanes(parts.settings)
+        self.context, self.get_hub = context, get_hub
+        self.local_lanes = list_local_lanes(context.settings)
 
     def check(self, order: str, tries: int) -> bool:
         """Check an order; return whether it has an outcome or was submitted again."""
         try:
-            with self.parts.database.reading() as connection:
+            with self.context.database.reading() as connection:
                 it = find_order(connection, order)
             if it is not None and not it.outcome and it.tries == tries:
                 self.check_order(it)
-            with self.parts.database.reading() as connection:
+            with self.context.database.reading() as connection:
                 it = find_order(connection, order)
         except (Prd2prError, SQLAlchemyError) as problem:
             log.warning("the outcome of order %s cannot be read now: %s", order, problem)
@@ -79,18 +79,13 @@ class OrderTracker:
 
     def check_order(self, it: OrderRecord) -> None:
         if it.order is None:
-            settle_order(self.parts.database, it.id, "failed", UNREADABLE)
+            settle_order(self.context.database, it.id, "failed", UNREADABLE)
         elif is_too_old(it.at, datetime.now(UTC).isoformat()):
-            settle_order(self.parts.database, it.id, "failed", TOO_OLD)
+            settle_order(self.context.database, it.id, "failed", TOO_OLD)
         elif it.delivered in ("dead", ""):
-            settle_order(
-                self.parts.database,
-                it.id,
-                "failed",
-                it.effect or UNDELIVERED,
-            )
+            settle_order(self.context.database, it.id, "failed", it.effect or UNDELIVERED)
         elif it.state == "given":
-            mark_order_given(self.parts.database, it.id)
+            mark_order_given(self.context.database, it.id)
             self._check_run(it, it.order)
 
     def _check_run(self, it: OrderRecord, order: ServerCommand) -> None:
@@ -103,7 +98,7 @@ class OrderTracker:
         run = self._find_run(hub, it)  # read first: once the run has ended, all its results are visible
         result = find_order_result(hub, order, f"{read_branch_prefix(hub.api)}{order.prd}")
         if result is not None:
-            settle_order(self.parts.database, it.id, result.outcome, result.answer, result.url)
+            settle_order(self.context.database, it.id, result.outcome, result.answer, result.url)
         elif (run is None or run.ended) and not self._may_still_finish(hub, it):
             self._resubmit(it, order, run.url if run else "")
 
@@ -112,23 +107,23 @@ class OrderTracker:
 
         Cancelled runs report nothing, and the run in progress receives all orders.
         """
-        return it.tries >= MAX_RUNS and self.parts.settings.workers == "actions" and bool(hub.active_runs(WORKFLOW))
+        return it.tries >= MAX_RUNS and self.context.settings.workers == "actions" and bool(hub.active_runs(WORKFLOW))
 
     def _find_run(self, hub: GitHubHub, it: OrderRecord) -> WorkflowRun | None:
         """Return the run to wait for, or None. A local process has ended once its delivery is done."""
-        return None if self.parts.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
+        return None if self.context.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
 
     def _resubmit(self, it: OrderRecord, order: ServerCommand, url: str) -> None:
         """Submit the order again or give it up, but wait if no run has received it because of too many older orders."""
-        if order not in list_open_orders(self.parts.database, it.repo):
+        if order not in list_open_orders(self.context.database, it.repo):
             return
         if it.tries >= MAX_RUNS:
-            settle_order(self.parts.database, it.id, "failed", NO_ANSWER.format(runs=it.tries), url)
+            settle_order(self.context.database, it.id, "failed", NO_ANSWER.format(runs=it.tries), url)
             return
-        with self.parts.database.writing() as connection:
+        with self.context.database.writing() as connection:
             submit_order(connection, it.repo, order, it.tries + 1)
         log.warning("the run with order %s ended without an outcome: the order is submitted again", it.id)
-        self.parts.work_available.set()
+        self.context.work_available.set()
 
 
 def find_order_result(hub: GitHubHub, order: ServerCommand, branch: str) -> OrderResult | None:

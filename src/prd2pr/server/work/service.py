@@ -39,23 +39,23 @@ STOP_SECONDS = 25.0
 RESTART_SECONDS = 5.0
 
 
-def add_work_service(app: FastAPI, parts: ServerContext) -> AbstractContextManager[Any]:
-    if has_worker(parts.settings):
-        app.state.orders = InboxOrderQueue(parts)
-    return WorkService(parts)
+def add_work_service(app: FastAPI, context: ServerContext) -> AbstractContextManager[Any]:
+    if has_worker(context.settings):
+        app.state.orders = InboxOrderQueue(context)
+    return WorkService(context)
 
 
 class WorkService:
-    def __init__(self, parts: ServerContext) -> None:
-        self.parts = parts
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
         self.replica = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._work, name="work", daemon=True)]
-        if not parts.database.is_sqlite:
+        if not context.database.is_sqlite:
             self._threads.append(threading.Thread(target=self._send_heartbeats, name="work-signs", daemon=True))
         self._database_lock = ExitStack()
         # Done before anything is served, so that the error is reported at start-up.
-        self._database_lock.enter_context(hold_database_lock(parts.settings.database))
+        self._database_lock.enter_context(hold_database_lock(context.settings.database))
 
     def __enter__(self) -> WorkService:
         for each in self._threads:
@@ -64,10 +64,10 @@ class WorkService:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        self.parts.work_available.set()
+        self.context.work_available.set()
         for each in self._threads:
             each.join(timeout=STOP_SECONDS)
-        remove_replica(self.parts.database, self.replica)
+        remove_replica(self.context.database, self.replica)
         self._database_lock.close()
 
     # --- the threads --------------------------------------------------------------------------------------------------
@@ -75,13 +75,13 @@ class WorkService:
     def _send_heartbeats(self) -> None:
         while not self._stopping.is_set():
             try:
-                record_heartbeat(self.parts.database, self.replica)
+                record_heartbeat(self.context.database, self.replica)
             except SQLAlchemyError as error:
                 log.warning("the heartbeat could not be recorded: %s", getattr(error, "orig", error))
-            self._stopping.wait(self.parts.settings.lease_seconds / 3)
+            self._stopping.wait(self.context.settings.lease_seconds / 3)
 
     def _work(self) -> None:
-        if not has_worker(self.parts.settings):
+        if not has_worker(self.context.settings):
             log.warning(
                 "no worker is configured (PRD2PR_APP_ID is not set): deliveries are stored, but no work is done"
             )
@@ -90,7 +90,7 @@ class WorkService:
 
         while not self._stopping.is_set():
             try:
-                with open_engine(self.parts, self.replica) as engine:
+                with open_engine(self.context, self.replica) as engine:
                     self._feed(engine)
             except Prd2prError as problem:  # for example an invalid key, which requires a restart
                 log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - no traceback needed
@@ -101,11 +101,11 @@ class WorkService:
 
     def _feed(self, engine: WorkEngine) -> None:
         """Queue due work, and recover the work of other replicas and earlier servers."""
-        database, lease = self.parts.database, self.parts.settings.lease_seconds
+        database, lease = self.context.database, self.context.settings.lease_seconds
         queued: set[str] = set()
         recover_at = lost_at = 0.0
         while not self._stopping.is_set():
-            self.parts.work_available.clear()
+            self.context.work_available.clear()
             try:
                 waiting, orders = list_waiting(database), list_unsettled_tries(database)
                 for batch in waiting:
@@ -127,7 +127,7 @@ class WorkService:
                 log.warning("the database does not answer: %s", getattr(error, "orig", error))
                 self._stopping.wait(POLL_SECONDS)
             else:
-                self.parts.work_available.wait(POLL_SECONDS)
+                self.context.work_available.wait(POLL_SECONDS)
 
 
 # --- live replicas ----------------------------------------------------------------------------------------------------

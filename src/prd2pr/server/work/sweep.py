@@ -48,13 +48,13 @@ def is_branch_stuck(status: Status, moved_at: float, now: float, *, after: float
 
 
 class Sweeper:
-    def __init__(self, parts: ServerContext, hubs: HubPool) -> None:
-        self.parts, self.hubs = parts, hubs
+    def __init__(self, context: ServerContext, hubs: HubPool) -> None:
+        self.context, self.hubs = context, hubs
         self._idle_heads: set[tuple[str, str]] = set()  # (repository, head) pairs that need no run
 
     def sweep(self, now: float, since: float) -> bool:
         """Sweep everything since the last sweep at `since`; return whether it finished. Repeating it is safe."""
-        with open_delivery_log(self.hubs.key, self.parts.settings.github_api_url, RETRY_POLICY) as app:
+        with open_delivery_log(self.hubs.key, self.context.settings.github_api_url, RETRY_POLICY) as app:
             try:
                 self.redeliver_missing(app, now, since)
                 self.continue_stuck_branches(app, now)
@@ -74,7 +74,7 @@ class Sweeper:
             for each in list_failed_deliveries(app.attempts(back), MAX_ATTEMPTS)
             if each.at < now - IN_FLIGHT_SECONDS
         ]
-        with self.parts.database.reading() as connection:
+        with self.context.database.reading() as connection:
             known = find_known_guids(connection, [each.guid for each in failed])
         missing = [each for each in failed if each.guid not in known]
         for each in missing:
@@ -106,7 +106,7 @@ class Sweeper:
             hub.close()
 
     def _open_hub(self, name: str, token: StaticToken) -> GitHubHub:
-        return open_hub(name, token=token, api_url=self.parts.settings.github_api_url, policy=RETRY_POLICY)
+        return open_hub(name, token=token, api_url=self.context.settings.github_api_url, policy=RETRY_POLICY)
 
     def _continue_repository(self, name: str, token: StaticToken, now: float) -> int:
         hub = self._open_hub(name, token)
@@ -116,10 +116,10 @@ class Sweeper:
             hub.close()
         for sha in stuck:
             # Once per head: a branch that still does not move needs a person.
-            insert_run_request(self.parts.database, name, f"stuck-{name.replace('/', '.')}-{sha}", now)
+            insert_run_request(self.context.database, name, f"stuck-{name.replace('/', '.')}-{sha}", now)
             log.warning("%s: no run continues from %s; one is started", name, sha[:12])
         if stuck:
-            self.parts.work_available.set()
+            self.context.work_available.set()
         return len(stuck)
 
     def _find_stuck_heads(self, name: str, hub: GitHubHub, now: float) -> Iterator[str]:
@@ -134,13 +134,13 @@ class Sweeper:
                 self._idle_heads.add((name, sha))
                 continue
             at_work = bool(hub.active_runs(WORKFLOW)) if at_work is None else at_work
-            after = self.parts.settings.stuck_minutes * 60
+            after = self.context.settings.stuck_minutes * 60
             if is_branch_stuck(status, read_commit_time(hub.api, sha), now, after=after, at_work=at_work):
                 yield sha
 
     def delete_old_rows(self, now: float) -> None:
-        before = now - self.parts.settings.keep_days * DAY
-        with self.parts.database.writing() as connection:
+        before = now - self.context.settings.keep_days * DAY
+        with self.context.database.writing() as connection:
             delete_settled_deliveries(connection, before)
 
 

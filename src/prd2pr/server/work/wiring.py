@@ -65,38 +65,40 @@ def stop_local_processes(effect: Effect) -> Iterator[None]:
             effect.stop()
 
 
-def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
-    if parts.settings.workers == "local":
-        return LocalEffect(parts.settings, parts.database, hubs)
-    return WorkflowDispatch(hubs.get_hub, parts.database)
+def choose_repository_effect(context: ServerContext, hubs: HubPool) -> Effect:
+    if context.settings.workers == "local":
+        return LocalEffect(context.settings, context.database, hubs)
+    return WorkflowDispatch(hubs.get_hub, context.database)
 
 
 @contextmanager
-def open_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
+def open_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
     """Open the engine with all effects that this server is configured for."""
-    opened = open_local_engine if not parts.settings.app_id else open_app_engine
-    with opened(parts, replica) as engine:
+    opened = open_local_engine if not context.settings.app_id else open_app_engine
+    with opened(context, replica) as engine:
         yield engine
 
 
 @contextmanager
-def open_app_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
-    with closing(HubPool(parts.settings)) as hubs, closing(HubPool(parts.settings, RESULT_ACCESS)) as tracking_hubs:
-        effect = choose_repository_effect(parts, hubs)
-        offer = make_github_offer(parts.settings, hubs.installations)
-        onboarding = OnboardingEffect(parts.database, hubs.installations, offer)
-        local_lanes = list_local_lanes(parts.settings)
-        effects = EffectsByLane(effect, onboarding, LocalOrderEffect(parts.settings, parts.database), local_lanes)
-        tracker, sweeper = OrderTracker(parts, tracking_hubs.get_hub), Sweeper(parts, hubs)
-        context = EngineContext(parts.database, parts.settings, replica, effects, tracker, sweeper)
-        with WorkEngine(context) as engine, stop_local_processes(effect):
+def open_app_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
+    with closing(HubPool(context.settings)) as hubs, closing(HubPool(context.settings, RESULT_ACCESS)) as tracking_hubs:
+        effect = choose_repository_effect(context, hubs)
+        offer = make_github_offer(context.settings, hubs.installations)
+        onboarding = OnboardingEffect(context.database, hubs.installations, offer)
+        local_lanes = list_local_lanes(context.settings)
+        effects = EffectsByLane(effect, onboarding, LocalOrderEffect(context.settings, context.database), local_lanes)
+        tracker, sweeper = OrderTracker(context, tracking_hubs.get_hub), Sweeper(context, hubs)
+        engine_context = EngineContext(context.database, context.settings, replica, effects, tracker, sweeper)
+        with WorkEngine(engine_context) as engine, stop_local_processes(effect):
             yield engine
 
 
 @contextmanager
-def open_local_engine(parts: ServerContext, replica: str) -> Iterator[WorkEngine]:
+def open_local_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
     """Open an engine only for repositories on this machine."""
-    local = LocalOrderEffect(parts.settings, parts.database)
-    effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(parts.settings))
-    with WorkEngine(EngineContext(parts.database, parts.settings, replica, effects, OrderTracker(parts))) as engine:
+    local = LocalOrderEffect(context.settings, context.database)
+    effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(context.settings))
+    with WorkEngine(
+        EngineContext(context.database, context.settings, replica, effects, OrderTracker(context))
+    ) as engine:
         yield engine

@@ -46,12 +46,12 @@ STORY_COMMANDS = {
 MAX_REASON = 400
 
 
-def build_next_step(view: ActionContext, found: NextAction) -> NextStep:
+def build_next_step(context: ActionContext, found: NextAction) -> NextStep:
     if isinstance(found, PhaseAction):
-        return build_phase_step(view, found)
+        return build_phase_step(context, found)
     if found.outcome == "done":
         return NextStep(f"{ALL_SETTLED} Review it and merge.")
-    if found.outcome == "blocked" and not view.is_local:  # the story shows the reason
+    if found.outcome == "blocked" and not context.is_local:  # the story shows the reason
         return NextStep("Suggest a fix for the next attempt:", found.next)
     reason, helps = to_sentence(clip(clean_line(found.reason), MAX_REASON)), build_remedy_step(found)
     how = " Comment" if helps.command.startswith("/") else f" {helps.sentence}" if helps.sentence else ""
@@ -65,12 +65,12 @@ def build_remedy_step(stop: NoAction) -> NextStep:
     return NextStep(to_sentence(stop.next))
 
 
-def build_phase_step(view: ActionContext, action: PhaseAction) -> NextStep:
+def build_phase_step(context: ActionContext, action: PhaseAction) -> NextStep:
     story = clean_line(action.story.id)
     waits = f"`{story}` is waiting for {AWAITED_WORK[action.phase]}."
-    if view.is_local:
-        return NextStep(waits, format_run_command(view))
-    if view.records.status.order == "run":
+    if context.is_local:
+        return NextStep(waits, format_run_command(context))
+    if context.records.status.order == "run":
         return RUN_CONTINUES
     if action.draft and action.phase in DRAFT_COMMANDS:
         how = "Continue from it:" if action.phase is Phase.DESIGN else "Submit it to the gate:"
@@ -78,17 +78,17 @@ def build_phase_step(view: ActionContext, action: PhaseAction) -> NextStep:
             f"`{story}` has a draft of {AWAITED_WORK[action.phase]}. {how}", f"{DRAFT_COMMANDS[action.phase]} {story}"
         )
     return NextStep(
-        f"{waits} Comment `{format_run_command(view)}` to run everything, or one phase:",
-        format_next_command(view),
+        f"{waits} Comment `{format_run_command(context)}` to run everything, or one phase:",
+        format_next_command(context),
     )
 
 
-def stop_after_step_limit(view: ActionContext) -> NoAction:
+def stop_after_step_limit(context: ActionContext) -> NoAction:
     """Return why a run ended that reached its maximum number of steps."""
-    found = find_next_action(view)
+    found = find_next_action(context)
     if isinstance(found, NoAction):
         return found
-    return NoAction("stopped", f"{found.story.id} is waiting for {found.phase.value}", format_next_command(view))
+    return NoAction("stopped", f"{found.story.id} is waiting for {found.phase.value}", format_next_command(context))
 
 
 def suggest_verification(*, local: bool, head: str, base: str) -> NextStep:

@@ -101,13 +101,13 @@ def assemble_pull_request_view(
     prd, backlog, status, cycles = facts.prd, facts.backlog, facts.status, facts.cycles
     near = replace(facts, backlog=select_shown_stories(facts))
     head, base, unjudged = changes.head or f"prd2pr/{prd.id}", changes.base, changes.unjudged
-    view = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
-    following = following or find_next_action(view)
+    context = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
+    following = following or find_next_action(context)
     cards = {story.id: build_card(near, story) for story in near.backlog.stories}
     requirements = build_requirement_rows(facts)
     commit_list = build_commit_rows(facts, changes.unclaimed_commits)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
-    whole = BranchSummary(facts, view, following, head, base, unjudged, len(unproven))
+    whole = BranchSummary(facts, context, following, head, base, unjudged, len(unproven))
     state, tone = whole.state
     return PullRequestView(
         prd=prd.id,
@@ -141,7 +141,7 @@ def assemble_pull_request_view(
         commits_in_all=len(facts.commits) + len(changes.unclaimed_commits),
         unproven=unproven,
         unjudged=unjudged,
-        blocked=build_blocked_view(view, head),
+        blocked=build_blocked_view(context, head),
         alarms=tuple(describe_alarms((alarm,)) for alarm in find_alarms(backlog.stories, cycles.get, facts.warnings)),
         docs=tuple(ChangedDoc(escape_invisible(doc.path), doc.word) for doc in changes.docs),
         role_costs=usage.role_costs,

@@ -18,7 +18,7 @@ from prd2pr.views.stories.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdF
 @dataclass(frozen=True)
 class BranchSummary:
     facts: PrdFacts
-    view: ActionContext
+    context: ActionContext
     following: NextAction
     head: str
     base: str
@@ -42,12 +42,12 @@ class BranchSummary:
     @property
     def next(self) -> NextStep:
         _, tone = self.state
-        return self._finish() if tone in SETTLED_TONES else build_next_step(self.view, self.following)
+        return self._finish() if tone in SETTLED_TONES else build_next_step(self.context, self.following)
 
     def _finish(self) -> NextStep:
-        local = self.view.is_local
+        local = self.context.is_local
         if self.unjudged:
-            state = self.view.records.status.state
+            state = self.context.records.status.state
             return suggest_review_of_changes(self.unjudged, state, local=local, head=self.head, base=self.base)
         if UNPROVEN in self.facts.progress_by_story.values():
             return suggest_verification(local=local, head=self.head, base=self.base)

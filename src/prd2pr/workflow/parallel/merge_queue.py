@@ -29,7 +29,7 @@ from prd2pr.workflow.merges import (
     make_whole_suite_request,
     plan_join,
 )
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.parallel.restart import count_restarts, restart_story
 from prd2pr.workflow.parallel.story_session import make_story_session
 from prd2pr.workflow.phases.attempts import Position, Stuck
@@ -194,7 +194,7 @@ class StoryIntegration:
     def integrate(self, base: IntegrationBase, position: Position) -> IntegrationResult:
         """Commit INTEGRATED as an ordinary step and move the PRD's branch to it."""
         onto, story = self.trunk_session, position.story
-        action = find_story_action(load_situation(onto, position.state, story.id), story)
+        action = find_story_action(load_action_context(onto, position.state, story.id), story)
         expected = (Phase.REFACTOR, Phase.INTEGRATED) if self.note else (Phase.INTEGRATED,)
         if isinstance(action, NoAction) or action.phase not in expected:
             reason = action.reason if isinstance(action, NoAction) else f"{action.phase.value} comes first"

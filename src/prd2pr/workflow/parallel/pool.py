@@ -21,7 +21,7 @@ from prd2pr.state.store import BranchState, StateStore
 from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.human_commits import find_unproven_work
 from prd2pr.workflow.ledger import LedgerStart, SharedLedger
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import (
     finish_left_over_stories,
@@ -209,25 +209,25 @@ class StoryScheduler:
 
     def start_one(self, state: BranchState) -> bool:
         """Start one story, and return whether there may be more to start."""
-        situation = load_situation(self.session, state)
-        left_over = self.find_left_over_story(situation)
+        context = load_action_context(self.session, state)
+        left_over = self.find_left_over_story(context)
         if left_over:
             return self.start_worker(left_over)
-        next_story = find_next_story(situation)
+        next_story = find_next_story(context)
         if isinstance(next_story, NoAction):
             self.stop = None if self.under_way else next_story
             return False
-        exclusive = self.find_exclusive_story(situation, state)
-        ready = () if exclusive else find_startable_stories(situation, self.under_way, self.stopped)
+        exclusive = self.find_exclusive_story(context, state)
+        ready = () if exclusive else find_startable_stories(context, self.under_way, self.stopped)
         if not self.under_way and len(ready) < 2:
             only = exclusive or (ready[0] if ready else next_story)
             return only.id not in self.stopped and self.run_in_process(only)
-        return bool(ready) and self.can_start(situation, state, ready[0]) and self.start_worker(ready[0].id)
+        return bool(ready) and self.can_start(context, state, ready[0]) and self.start_worker(ready[0].id)
 
-    def find_left_over_story(self, situation: ActionContext) -> str:
+    def find_left_over_story(self, context: ActionContext) -> str:
         """Return a story that an earlier run or a killed worker left on its own branch."""
         for name in list_story_branches(self.session):
-            story = situation.records.find_story(name)
+            story = context.records.find_story(name)
             if name in self.under_way or name in self.stopped or (self.under_way and self.must_run_alone(name)):
                 continue
             if story is None or story.status in SETTLED:
@@ -243,16 +243,16 @@ class StoryScheduler:
         state = StateStore(git, self.session.prd.id).load(head) if head else None
         return bool(state and count_restarts(state.cycle(story)))
 
-    def find_exclusive_story(self, situation: ActionContext, state: BranchState) -> Story | None:
+    def find_exclusive_story(self, context: ActionContext, state: BranchState) -> Story | None:
         """Return a story that was started on the PRD's branch or that people pushed to; it must be finished there."""
         started = [
             story
-            for story in situation.workable_stories
-            if story.status == "in_progress" and situation.records.cycle(story.id)
+            for story in context.workable_stories
+            if story.status == "in_progress" and context.records.cycle(story.id)
         ]
         if started:
             return started[0]
-        found = find_next_story(situation) if find_unproven_work(self.session.git, state.commit) else None
+        found = find_next_story(context) if find_unproven_work(self.session.git, state.commit) else None
         return found if isinstance(found, Story) else None
 
     def run_in_process(self, story: Story) -> bool:
@@ -264,9 +264,9 @@ class StoryScheduler:
             self.stop = outcome.stop
         return outcome.stop.outcome == "done"
 
-    def can_start(self, situation: ActionContext, state: BranchState, story: Story) -> bool:
+    def can_start(self, context: ActionContext, state: BranchState, story: Story) -> bool:
         """Check breakers and regressions before a new story. Return whether to start it or to look again."""
-        action = find_story_action(situation, story)
+        action = find_story_action(context, story)
         if isinstance(action, NoAction):
             self.stopped[story.id] = action
             return True

@@ -15,7 +15,7 @@ from prd2pr.errors import BranchMoved
 from prd2pr.state.store import StateStore
 from prd2pr.workflow.breakers import record_failures
 from prd2pr.workflow.merges import load_join_sides
-from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.next_action import load_action_context
 from prd2pr.workflow.parallel.merge_queue import IntegrationResult, integrate_story
 from prd2pr.workflow.parallel.restart import rebase_restarted_story
 from prd2pr.workflow.parallel.story_session import list_story_branches, make_story_branch_name, make_story_session
@@ -109,14 +109,14 @@ def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:
     stopped = find_trunk_stop(own, story, head)
     if stopped is not None:
         return stopped
-    situation = load_situation(own, state, story)
-    story_record = find_next_story(situation)
+    context = load_action_context(own, state, story)
+    story_record = find_next_story(context)
     if isinstance(story_record, NoAction):
         return story_record
     if story_record.status == "blocked":
         cycle = state.cycle(story)
         return NoAction("blocked", f"{story}: {cycle.blocked if cycle else 'a person decides'}")
-    action = find_story_action(situation, story_record)
+    action = find_story_action(context, story_record)
     if isinstance(action, NoAction):
         return action
     if action.phase is Phase.INTEGRATED:
@@ -132,7 +132,7 @@ def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
     if fork_point is None or fork_point == trunk:
         return None
     trunk_state = StateStore(own.git, own.prd.id).load(trunk)
-    stopped = check_human_stop(load_situation(own, trunk_state, story))
+    stopped = check_human_stop(load_action_context(own, trunk_state, story))
     if stopped is not None:
         return stopped
     decision = find_trunk_decision(load_join_sides(own.git, own.prd.id, story, (fork_point, trunk, head)))
