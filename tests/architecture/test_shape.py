@@ -44,7 +44,7 @@ STANDALONE: dict[str, str] = {
     "cli/main.py": "the entry point imports nothing heavy",
     "cli/verbs/run.py": "it loads the rest of the program while the first test run is in progress",
     "github/commands/undo.py": "one module per command family",
-    "github/local_commands.py": "executing commands is not part of the command line",
+    "github/local_orders.py": "executing commands is not part of the command line",
     "languages/golang/canary.py": "the same role as in the sibling languages",
     "languages/golang/failures.py": "the same role as in the sibling languages",
     "languages/golang/manifest.py": "the same role as in the sibling languages",

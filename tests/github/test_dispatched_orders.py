@@ -12,7 +12,7 @@ from github_runner import Acted, Ending
 from github_world import GitHubWorld
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandTooOld
-from prd2pr.state.server_commands import ServerCommand, format_server_commands
+from prd2pr.state.orders import Order, format_orders
 
 APP = "builder[bot]"
 ORDER_MARK = "<!-- prd2pr:order:"
@@ -23,15 +23,15 @@ def moment(ago: timedelta = timedelta()) -> str:
     return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def retry(number: int = 1, story: str = "calc-1", **more: str) -> ServerCommand:
+def retry(number: int = 1, story: str = "calc-1", **more: str) -> Order:
     given = {"by": "ops", "at": moment(), **more}
-    return ServerCommand(id=f"{number:016x}", prd=given.pop("prd", "calc"), verb="tdd retry", story=story, **given)
+    return Order(id=f"{number:016x}", prd=given.pop("prd", "calc"), verb="tdd retry", story=story, **given)
 
 
-def run_with(world: GitHubWorld, *orders: ServerCommand, by: str = APP, **more: object) -> Acted:
+def run_with(world: GitHubWorld, *orders: Order, by: str = APP, **more: object) -> Acted:
     world.pending.clear()
     world.fake.add_user(APP, kind="Bot")
-    world.dispatch(by=by, delivery="s-1", said="", orders=format_server_commands(orders))
+    world.dispatch(by=by, delivery="s-1", said="", orders=format_orders(orders))
     return world.act(**more)
 
 

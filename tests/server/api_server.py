@@ -25,7 +25,7 @@ from prd2pr.server.event_log import EventKind, announce
 from prd2pr.server.projection.service import ProjectionUpdater
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.token_scopes import Scope
-from prd2pr.state.server_commands import ServerCommand
+from prd2pr.state.orders import Order
 
 ADDED = ("prd2pr.server.projection.service:add_projection", "prd2pr.server.api.routes:add_api")
 
@@ -34,9 +34,9 @@ ADDED = ("prd2pr.server.projection.service:add_projection", "prd2pr.server.api.r
 class RecordedOrders:
     """Replaces `server.work`: records the orders and executes nothing."""
 
-    placed: list[tuple[str, ServerCommand]] = field(default_factory=list)
+    placed: list[tuple[str, Order]] = field(default_factory=list)
 
-    def place(self, _: Connection, repo: str, order: ServerCommand) -> None:
+    def place(self, _: Connection, repo: str, order: Order) -> None:
         self.placed.append((repo, order))
 
     def wake(self) -> None:
@@ -77,7 +77,7 @@ class ApiServer:
 
     def add_order(self, order: str, repo: str = "octo/shop") -> None:
         """Record an order that nobody processes."""
-        made = ServerCommand(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
+        made = Order(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
         row = {"key": order, "token": "t", "name": "x", "subject": f"{repo}:shop-2", "repo": repo}
         with self.database.writing() as connection:
             insert_request(connection, row, made)

@@ -13,7 +13,7 @@ from prd2pr.server.api.authentication import get_utc_now
 from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
 from prd2pr.server.token_scopes import Scope
-from prd2pr.state.server_commands import ServerCommand
+from prd2pr.state.orders import Order
 from server.app_world import wait_until
 from server.server_process import running_server
 from world import World
@@ -61,8 +61,8 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
 def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
     world, at = World(tmp_path).start(), get_utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0
-    gone = ServerCommand(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
-    there = ServerCommand(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
+    gone = Order(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
+    there = Order(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
     told = {each.id: each for each in run_orders(str(world.repo), (gone, there))}
     assert told[gone.id].outcome == "refused" and "PRD 'gone'" in told[gone.id].answer
     assert there.id in told and "no branch" not in told[there.id].answer

@@ -23,7 +23,7 @@ from prd2pr.server.orders.store import (
 from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.order_tracking import MAX_RUNS, OrderTracker
-from prd2pr.state.server_commands import MAX_COMMANDS_PER_EVENT, ServerCommand
+from prd2pr.state.orders import MAX_ORDERS_PER_EVENT, Order
 
 REPO = "octo/calc"
 
@@ -37,7 +37,7 @@ def context(tmp_path: Path) -> Iterator[ServerContext]:
 
 def add_order(context: ServerContext, number: int) -> str:
     at = format_utc(datetime.now(UTC))
-    order = ServerCommand(id=f"{number:016x}", prd="calc", verb="tdd retry", story=f"calc-{number}", by="ops", at=at)
+    order = Order(id=f"{number:016x}", prd="calc", verb="tdd retry", story=f"calc-{number}", by="ops", at=at)
     row = {"key": str(number), "token": "t", "name": "ops", "subject": f"{REPO}:calc-{number}", "repo": REPO}
     with context.database.writing() as connection:
         assert insert_request(connection, row, order)
@@ -78,7 +78,7 @@ def test_an_unreadable_order_fails_and_the_next_one_is_tracked(context: ServerCo
 
 @pytest.mark.slow
 def test_an_order_behind_a_full_run_is_not_given_up(context: ServerContext) -> None:
-    orders = [add_order(context, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
+    orders = [add_order(context, number) for number in range(1, MAX_ORDERS_PER_EVENT * (MAX_RUNS + 2))]
     while still := list_open_orders(context.database, REPO):
         finish_runs(context.database)
         for each in still:

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from prd2pr.domain.forge import Actor
-from prd2pr.domain.records import ExecutedCommand, Status
+from prd2pr.domain.records import ExecutedOrder, Status
 from prd2pr.github.events.events import ServerDispatched, read_event
 from prd2pr.github.permissions import Allowed, Denied, check_event_permission
-from prd2pr.state.server_commands import (
-    MAX_COMMANDS_PER_EVENT,
+from prd2pr.state.orders import (
     MAX_INPUT_LENGTH,
-    ServerCommand,
-    format_server_commands,
+    MAX_ORDERS_PER_EVENT,
+    Order,
+    format_orders,
     is_executed,
     is_valid_succession,
-    parse_server_commands,
+    parse_orders,
     record_executed,
     sanitize_token_name,
 )
@@ -31,8 +31,8 @@ RESET = {**RETRY, "verb": "tdd reset", "story": "", "circuit": "green"}
 ME = Actor("github-actions[bot]", 1, bot=True)
 
 
-def order(number: int = 1, at: str = AT) -> ServerCommand:
-    return ServerCommand.model_validate({**RETRY, "id": f"{number:016x}", "at": at})
+def order(number: int = 1, at: str = AT) -> Order:
+    return Order.model_validate({**RETRY, "id": f"{number:016x}", "at": at})
 
 
 @pytest.mark.parametrize(
@@ -48,40 +48,40 @@ def order(number: int = 1, at: str = AT) -> ServerCommand:
 )  # fmt: skip
 def test_malformed_orders_are_skipped_and_the_rest_is_read(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        ServerCommand.model_validate({**RETRY, **wrong})
+        Order.model_validate({**RETRY, **wrong})
     good = {**RESET, "id": "1" * 16}
-    assert [each.id for each in parse_server_commands(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
+    assert [each.id for each in parse_orders(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
 
 
 @pytest.mark.slow
 @given(st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_any_input_is_read_without_an_exception(text: str) -> None:
-    assert all(isinstance(each, ServerCommand) for each in parse_server_commands(text))
+    assert all(isinstance(each, Order) for each in parse_orders(text))
 
 
 def test_too_many_or_too_long_orders_are_ignored() -> None:
-    rows = [{**RETRY, "id": f"{n:016x}"} for n in range(MAX_COMMANDS_PER_EVENT + 1)]
-    assert parse_server_commands(json.dumps(rows)) == ()
-    assert len(parse_server_commands(json.dumps(rows[:-1]))) == MAX_COMMANDS_PER_EVENT
-    assert parse_server_commands(json.dumps([RETRY]) + " " * MAX_INPUT_LENGTH) == ()
+    rows = [{**RETRY, "id": f"{n:016x}"} for n in range(MAX_ORDERS_PER_EVENT + 1)]
+    assert parse_orders(json.dumps(rows)) == ()
+    assert len(parse_orders(json.dumps(rows[:-1]))) == MAX_ORDERS_PER_EVENT
+    assert parse_orders(json.dumps([RETRY]) + " " * MAX_INPUT_LENGTH) == ()
 
 
 def test_written_orders_are_read_once_each_up_to_the_limit() -> None:
     orders = [order(n).model_copy(update={"why": "ü" * 500}) for n in range(30)]
-    assert parse_server_commands(format_server_commands(orders)) == tuple(orders[:MAX_COMMANDS_PER_EVENT])
-    assert parse_server_commands(format_server_commands([orders[0], orders[0]])) == (orders[0],)
-    assert format_server_commands([]) == "" and parse_server_commands("") == ()
+    assert parse_orders(format_orders(orders)) == tuple(orders[:MAX_ORDERS_PER_EVENT])
+    assert parse_orders(format_orders([orders[0], orders[0]])) == (orders[0],)
+    assert format_orders([]) == "" and parse_orders("") == ()
 
 
 @given(st.text(max_size=200))
 def test_any_token_name_is_sanitised_and_is_not_a_login(name: str) -> None:
     told = sanitize_token_name(name)
-    assert sanitize_token_name(told) == told and ServerCommand.model_validate({**RETRY, "by": told}).by == told
+    assert sanitize_token_name(told) == told and Order.model_validate({**RETRY, "by": told}).by == told
     assert " " in order().model_copy(update={"by": told}).format_author("ada")
 
 
 def test_dispatch_carries_orders_with_their_sender() -> None:
-    inputs = {"delivery": "s-1", "said": "", "orders": format_server_commands([order()])}
+    inputs = {"delivery": "s-1", "said": "", "orders": format_orders([order()])}
     sender = {"login": "builder[bot]", "id": 9, "type": "Bot"}
     payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}, "sender": sender}
     event = read_event("workflow_dispatch", payload)
@@ -126,8 +126,8 @@ def test_no_order_is_lost_duplicated_or_injected() -> None:
     for after in ((), (two,), (two, one), (one, two, three), (one, one)):
         assert not is_valid_succession((one,), after), after
     old, new = (
-        ExecutedCommand(id="a" * 16, at="2026-01-01T00:00:00Z"),
-        ExecutedCommand(id="b" * 16, at="2026-02-01T00:00:00Z"),
+        ExecutedOrder(id="a" * 16, at="2026-01-01T00:00:00Z"),
+        ExecutedOrder(id="b" * 16, at="2026-02-01T00:00:00Z"),
     )
     assert is_valid_succession((old,), (new,)) and not is_valid_succession((old,), (old, new))
 
@@ -141,4 +141,4 @@ def test_order_dated_in_the_future_expires_no_later_order() -> None:
 @pytest.mark.parametrize("at", ["tomorrow", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", ""])
 def test_executed_order_needs_a_valid_time(at: str) -> None:
     with pytest.raises(ValidationError):
-        ExecutedCommand(id="a" * 16, at=at)
+        ExecutedOrder(id="a" * 16, at=at)

@@ -103,7 +103,7 @@ class ActionsJob:
         raise UsageProblem(f"unknown mode {name!r}", where="mode", remedy=f"use one of: {', '.join(get_args(Mode))}")
 
     @property
-    def order(self) -> StoryJobInput:
+    def story_input(self) -> StoryJobInput:
         """Return the story to work on in mode `story`."""
         return parse_story_job(*map(self._require_input, ("prd", "story", "share")))
 

@@ -39,7 +39,7 @@ class ActivePrd:
         return read_current_circuits(self.state, journal.entries_since(self.state.commit))
 
     @property
-    def view(self) -> ActionContext:
+    def action_context(self) -> ActionContext:
         """The input for choosing the next action, from the branch and this machine's journal."""
 
         def open_circuit(_: Story, phase: Phase) -> NoAction | None:

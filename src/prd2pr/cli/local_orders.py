@@ -17,8 +17,8 @@ from prd2pr.cli.context import open_repository
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import open_session
 from prd2pr.errors import Prd2prError, Stopped
-from prd2pr.github.local_commands import LocalCommandResult, execute_local_command, refuse_local_command
-from prd2pr.state.server_commands import ServerCommand, parse_server_commands
+from prd2pr.github.local_orders import LocalOrderResult, execute_local_order, refuse_local_order
+from prd2pr.state.orders import Order, parse_orders
 
 SENDER = "this server"
 MAX_INPUT = 100_000
@@ -26,7 +26,7 @@ MAX_INPUT = 100_000
 
 def main(arguments: list[str]) -> int:
     directory = arguments[0]
-    orders = parse_server_commands(sys.stdin.read(MAX_INPUT))
+    orders = parse_orders(sys.stdin.read(MAX_INPUT))
     try:
         results = [asdict(each) for each in run_orders(directory, orders)]
     except Prd2prError as error:
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run_orders(directory: str, orders: tuple[ServerCommand, ...]) -> Iterator[LocalCommandResult]:
+def run_orders(directory: str, orders: tuple[Order, ...]) -> Iterator[LocalOrderResult]:
     """Execute the orders one by one. A failing order yields its error and does not stop the others."""
     for order in orders:
         try:
@@ -44,16 +44,16 @@ def run_orders(directory: str, orders: tuple[ServerCommand, ...]) -> Iterator[Lo
         except Stopped:
             raise
         except Prd2prError as error:
-            yield refuse_local_command(order, error)
+            yield refuse_local_order(order, error)
 
 
-def run_order(directory: str, order: ServerCommand) -> LocalCommandResult:
+def run_order(directory: str, order: Order) -> LocalOrderResult:
     options = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
     with open_repository(directory) as git, Terminal(sys.stderr) as progress:
         prd = select_prds(git, order.prd)[0].prd
         session = open_session(options, progress, prd)
         with session.git:
-            return execute_local_command(session, order, SENDER)
+            return execute_local_order(session, order, SENDER)
 
 
 if __name__ == "__main__":

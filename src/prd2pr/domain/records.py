@@ -203,8 +203,8 @@ class Cursor(Record):
     commands: int | None = None  # the number of its commands that are done; None for all
 
 
-class ExecutedCommand(Record):
-    """A command of the App's server, recorded so that it is executed only once. `at` is when it was given."""
+class ExecutedOrder(Record):
+    """A command given to the App's server, recorded so that it is executed only once. `at` is when it was given."""
 
     id: str
     at: UtcTimestamp
@@ -229,11 +229,11 @@ class Status(Document):
     blocked_reason: str = ""
     advice: str = ""  # from /suggest_fix, used for the next attempts until the phase passes
     advice_story: str = ""  # the story that the advice is for; empty for the next one
-    order: Literal["", "run"] = ""  # `run` continues until done, blocked or out of budget
-    order_story: str = ""  # restricts the order to this story
+    order: Literal["", "run"] = ""  # the pending `/tdd run`: continue until done, blocked or out of budget
+    order_story: str = ""  # the story that this `/tdd run` names
     halted: bool = False  # set by /tdd halt_all, which stops all work until /tdd resume
     cursors: tuple[Cursor, ...] = ()
-    orders: tuple[ExecutedCommand, ...] = ()  # kept for as long as the server could deliver one again
+    orders: tuple[ExecutedOrder, ...] = ()  # kept for as long as the server could deliver one again
     approvals: tuple[Approval, ...] = ()
     issue: int | None = None  # the issue that contains or requested the PRD
     tracking: int | None = None  # the tracking issue of the PRD

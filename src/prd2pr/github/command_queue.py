@@ -37,6 +37,7 @@ from prd2pr.github.messages.replies import (
     WrongArguments,
     is_refusal,
 )
+from prd2pr.github.orders import OrderQueue, PendingOrder, Trigger
 from prd2pr.github.permissions import (
     MAX_COMMAND_AGE,
     Allowed,
@@ -45,7 +46,6 @@ from prd2pr.github.permissions import (
     is_too_old,
     read_commands,
 )
-from prd2pr.github.server_commands import PendingServerCommand, ServerCommandQueue, Trigger
 from prd2pr.retry import RetryPolicy
 from prd2pr.state.cursors import ProcessedItem, count_commands_done, find_first_unread
 from prd2pr.views.models import NextStep
@@ -88,10 +88,10 @@ class PendingCommand:
 
 @dataclass(frozen=True)
 class QueuedCommand:
-    """A command to execute, and the comment or server command that it came from."""
+    """A command to execute, and the comment or order that it came from."""
 
     request: CommandRequest
-    pending: PendingCommand | PendingServerCommand
+    pending: PendingCommand | PendingOrder
 
 
 @dataclass
@@ -162,7 +162,7 @@ class CommentReplies:
 class CommandQueue:
     """Pending commands from all issues and pull requests of one PRD, oldest first.
 
-    Includes the server commands of the event.
+    Includes the orders of the event.
     """
 
     hub: GitHubHub
@@ -179,7 +179,7 @@ class CommandQueue:
     _queue: deque[PendingCommand] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self.server_queue = ServerCommandQueue(self.hub, self.clock, self.trigger)
+        self.order_queue = OrderQueue(self.hub, self.clock, self.trigger)
         self.replies = CommentReplies(self.hub)
 
     @property
@@ -194,9 +194,9 @@ class CommandQueue:
         if not self._queue:
             self._levels.clear()  # permissions can change during a run that takes hours
             self._queue.extend(self._read_pending(status))
-        while self._queue or self.server_queue.has_pending:
-            if self.server_queue.is_next_before(self._queue[0].comment.created_at if self._queue else ""):
-                order = self.server_queue.take_next(status)
+        while self._queue or self.order_queue.has_pending:
+            if self.order_queue.is_next_before(self._queue[0].comment.created_at if self._queue else ""):
+                order = self.order_queue.take_next(status)
                 queued = QueuedCommand(order.request, order) if order is not None else None
             else:
                 pending = self._queue.popleft()
@@ -207,8 +207,8 @@ class CommandQueue:
         return None
 
     def reply(self, queued: QueuedCommand, reply: CommandReply, *, commit_url: str = "") -> None:
-        if isinstance(queued.pending, PendingServerCommand):
-            self.server_queue.reply(queued.pending.order, reply, commit_url=commit_url)
+        if isinstance(queued.pending, PendingOrder):
+            self.order_queue.reply(queued.pending.order, reply, commit_url=commit_url)
         else:
             reaction: Reaction = "confused" if is_refusal(reply) else "rocket"
             self.replies.post(queued.pending, reply, reaction, commit_url=commit_url)
@@ -220,8 +220,8 @@ class CommandQueue:
 
     def requeue(self, queued: QueuedCommand) -> None:
         """Put a command back after the branch moved. The new branch shows whether it is still pending."""
-        if isinstance(queued.pending, PendingServerCommand):
-            self.server_queue.requeue(queued.pending)
+        if isinstance(queued.pending, PendingOrder):
+            self.order_queue.requeue(queued.pending)
             return
         comment = queued.pending.comment.id
         self._seen -= {key for key in self._seen if key[0] == comment}

@@ -12,8 +12,8 @@ from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, read_issue_prd
 from prd2pr.github.events.events import CommentCreated
 from prd2pr.github.messages.replies import NotNow, ProblemReply, format_refusal_reason
+from prd2pr.github.orders import Trigger
 from prd2pr.github.outcome import PrdOutcome
-from prd2pr.github.server_commands import Trigger
 from prd2pr.prd.issue_ids import make_issue_prd_id, make_issue_prd_path
 from prd2pr.views.models import NextStep
 

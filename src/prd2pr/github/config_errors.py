@@ -19,8 +19,8 @@ from prd2pr.github.comment_once import post_once
 from prd2pr.github.events.events import CommentCreated, Event, LabelAdded, ServerDispatched
 from prd2pr.github.messages.markers import make_marker, read_prd_marker
 from prd2pr.github.messages.replies import ProblemReply
+from prd2pr.github.orders import OrderQueue, Trigger
 from prd2pr.github.permissions import Denied, check_event_permission
-from prd2pr.github.server_commands import ServerCommandQueue, Trigger
 from prd2pr.prd.issue_ids import make_issue_prd_id
 from prd2pr.state.cursors import advance_cursor
 from prd2pr.state.git import Git
@@ -49,7 +49,7 @@ def report_config_error(context: ConfigErrorContext, event: Event, problem: Conf
         if isinstance(event, CommentCreated):
             reply_to_comment_commands(context, event, problem)
         if isinstance(event, ServerDispatched):
-            reply_to_server_commands(context, event, problem)
+            reply_to_orders(context, event, problem)
         if isinstance(event, LabelAdded) and may_be_trigger_label(event, context.text):
             report_under_issue(context.hub, event, problem)
     except HubProblem:
@@ -71,7 +71,7 @@ def reply_to_comment_commands(context: ConfigErrorContext, event: CommentCreated
         queue.reply(queued, replace(reply, remedy=remedy))
 
 
-def reply_to_server_commands(context: ConfigErrorContext, event: ServerDispatched, problem: ConfigInvalid) -> None:
+def reply_to_orders(context: ConfigErrorContext, event: ServerDispatched, problem: ConfigInvalid) -> None:
     """Reply below the PRD's pull request.
 
     If the branch has a custom prefix, the pull request is not found, and only the job reports the error.
@@ -81,11 +81,9 @@ def reply_to_server_commands(context: ConfigErrorContext, event: ServerDispatche
         return
     for order in event.orders:
         pull = context.hub.pull_for_branch(f"{Config().branch_prefix}{order.prd}")
-        server_queue = ServerCommandQueue(
-            context.hub, context.clock, Trigger(orders=(order,)), pull.number if pull else None
-        )
-        if (pending := server_queue.take_next(Status())) is not None:
-            server_queue.reply(order, ProblemReply.of(pending.order.shown, problem))
+        order_queue = OrderQueue(context.hub, context.clock, Trigger(orders=(order,)), pull.number if pull else None)
+        if (pending := order_queue.take_next(Status())) is not None:
+            order_queue.reply(order, ProblemReply.of(pending.order.shown, problem))
 
 
 def read_known_status(context: ConfigErrorContext, event: CommentCreated) -> Status | None:

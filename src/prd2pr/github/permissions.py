@@ -106,7 +106,7 @@ def _check_workflow_dispatch(event: WorkflowDispatched, level: PermissionLevel, 
 
 
 def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: Actor) -> AccessDecision:
-    """Check the sender of server commands. A dispatch without commands only reconciles and is always allowed.
+    """Check the sender of orders. A dispatch without orders only reconciles and is always allowed.
 
     GitHub lets only writers dispatch. Apps and workflows are trusted for that; for people, the permission is checked.
     """
@@ -114,7 +114,7 @@ def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: 
         return Allowed()
     if event.actor is None:
         return Denied("the payload does not say who sent the commands")
-    return _require_level(level, "write", event.actor, me, "sending a server command")
+    return _require_level(level, "write", event.actor, me, "sending an order")
 
 
 def _check_comment(event: CommentCreated, level: PermissionLevel, me: Actor) -> AccessDecision:

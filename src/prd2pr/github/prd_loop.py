@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import islice
 
 from prd2pr.domain.ci import FAILED_COMMITS_TO_STOP, OUR_CHECKS, describe_ci_failure
-from prd2pr.domain.machines.next_action import get_ordered_story
+from prd2pr.domain.machines.next_action import get_run_story
 from prd2pr.domain.machines.next_phase import NoAction
-from prd2pr.domain.records import ExecutedCommand, Phase, ProjectState, Status
+from prd2pr.domain.records import ExecutedOrder, Phase, ProjectState, Status
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.command_queue import QueuedCommand
@@ -103,7 +103,7 @@ def run_until_idle(run: PrdRun) -> NoAction:
             return following
         else:
             before = run.steps
-            stop = advance_parallel_stories(run) or run_phases(run, limit_to_ordered_story(run), 1)
+            stop = advance_parallel_stories(run) or run_phases(run, limit_to_run_story(run), 1)
             if run.steps == before:
                 return stop
 
@@ -188,13 +188,11 @@ def starts_without_approval(run: PrdRun) -> bool:
     return run.session.constraints.approval == "none" and read_run_status(run).state is ProjectState.BACKLOG_READY
 
 
-def limit_to_ordered_story(run: PrdRun) -> Session:
+def limit_to_run_story(run: PrdRun) -> Session:
     """Restrict the session to the story of the run command. A blocked story is not tried again."""
     return replace(
         run.session,
-        target=replace(
-            run.session.target, story=get_ordered_story(read_run_status(run), run.session.constraints.approval)
-        ),
+        target=replace(run.session.target, story=get_run_story(read_run_status(run), run.session.constraints.approval)),
     )
 
 
@@ -222,8 +220,8 @@ def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | 
     except BranchMoved:
         refuse_lost_steps(run.session, before)
         run.session.services.journal.move_entries(before, get_current_head(run.session))
-        if isinstance(queued.request.settles, ExecutedCommand):
-            run.session.log.branch_writes.pending = None  # only the commit of the decision may record a server command
+        if isinstance(queued.request.settles, ExecutedOrder):
+            run.session.log.branch_writes.pending = None  # only the commit of the decision may record an order
         run.queue.requeue(queued)  # another run was faster: reload the branch and check the comment again
         refuse_hand_edits(run.session, moved=True)
         return stop

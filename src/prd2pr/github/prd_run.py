@@ -12,6 +12,7 @@ from prd2pr.github.comment_once import post_problem
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
+from prd2pr.github.orders import Trigger
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.prd_loop import has_run_command, is_waiting_for_budget, read_run_status, run_until_idle
 from prd2pr.github.prd_run_context import PrdRun, RunActivity
@@ -31,7 +32,6 @@ from prd2pr.github.preconditions import (
     stop_without_work,
 )
 from prd2pr.github.publish.proof import RESTORE_STEP
-from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import answer_query, reply_to_trigger
 from prd2pr.github.wave import record_id_for_run
 from prd2pr.proof.rewritten_steps import find_rewritten_steps

@@ -160,7 +160,7 @@ def watch_comments(run: PrdRun) -> None:
     elif run.links.tracking is not None:
         run.tracking = run.links.tracking.number
     trigger_comment = run.queue.trigger_comment
-    run.queue.server_queue.pull = run.pull.number if run.pull else None
+    run.queue.order_queue.pull = run.pull.number if run.pull else None
     run.queue.watch(
         run.pull.number if run.pull else None,
         run.session.target.issue,

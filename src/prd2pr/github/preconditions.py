@@ -18,9 +18,9 @@ from prd2pr.github.event_prds import Subject, explain_unwanted, has_trigger_labe
 from prd2pr.github.messages.closed_pull_text import limit_to_queries
 from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
+from prd2pr.github.orders import Trigger
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.publish.closed_pull import publish_closed, publish_halted, suggest_step_after_close
-from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import answer_query, find_last_refusal_reason, reply_to_trigger
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.state.branch_base import is_started_after_merge

@@ -37,10 +37,10 @@ from prd2pr.github.events.events import (
     WorkflowDispatched,
 )
 from prd2pr.github.messages.replies import NotNow, ProblemReply
+from prd2pr.github.orders import Trigger
 from prd2pr.github.outcome import PrdOutcome, RunStatus
 from prd2pr.github.permissions import Denied, check_event_permission
 from prd2pr.github.prd_run import run_prd_on_github
-from prd2pr.github.server_commands import Trigger
 from prd2pr.github.unhandled_commands import reply_to_trigger
 from prd2pr.github.wave import Wave
 from prd2pr.prd.issue_ids import make_issue_prd_id
@@ -143,7 +143,7 @@ def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) 
 
 
 def describe_trigger(event: Event, subject: EventSubject) -> Trigger:
-    """Return the trigger, with only the server commands for this PRD."""
+    """Return the trigger, with only the orders for this PRD."""
     if isinstance(event, ServerDispatched) and isinstance(subject, Subject):
         orders = tuple(each for each in event.orders if each.prd == subject.id)
         return Trigger(orders=orders, sender=event.actor.login if event.actor else "")

@@ -12,7 +12,7 @@ from prd2pr.github.commands.dispatch import execute_on_github
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.replies import CommandReply, ProblemReply, format_refusal_reason
-from prd2pr.github.server_commands import Trigger
+from prd2pr.github.orders import Trigger
 from prd2pr.state.cursors import advance_cursor
 from prd2pr.workflow.session import Session
 
@@ -22,14 +22,14 @@ ReplyBuilder = Callable[[CommandRequest], CommandReply]  # builds the reply to a
 def reply_to_trigger(
     context: GitHubContext, trigger: Trigger, status: Status, build_reply: ReplyBuilder, *, pull: Pull | None = None
 ) -> list[CommandReply]:
-    """Reply to the commands of the trigger and return the replies. Server commands are answered below `pull`."""
+    """Reply to the commands of the trigger and return the replies. Orders are answered below `pull`."""
     trigger_comment = trigger.comment
     if trigger_comment is not None:
         status = advance_cursor(status, Cursor(number=trigger_comment.number, comment=trigger_comment.id - 1))
     queue = CommandQueue(
         context.hub, context.clock, trigger, [trigger_comment.number] if trigger_comment is not None else []
     )
-    queue.server_queue.pull = pull.number if pull is not None else None
+    queue.order_queue.pull = pull.number if pull is not None else None
     replies = []
     while (queued := queue.take_next(status)) is not None:
         reply = build_reply(queued.request)

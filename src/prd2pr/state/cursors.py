@@ -1,14 +1,14 @@
-"""Cursors that record which comments and server commands were processed.
+"""Cursors that record which comments and orders were processed.
 
 A cursor only moves forward, in the commit that records the command.
 """
 
 from __future__ import annotations
 
-from prd2pr.domain.records import Cursor, ExecutedCommand, Status
-from prd2pr.state.server_commands import record_executed
+from prd2pr.domain.records import Cursor, ExecutedOrder, Status
+from prd2pr.state.orders import record_executed
 
-ProcessedItem = Cursor | ExecutedCommand  # a comment or server command that a commit records as processed
+ProcessedItem = Cursor | ExecutedOrder  # a comment or order that a commit records as processed
 
 
 def get_cursor(status: Status, number: int) -> Cursor:
@@ -39,11 +39,11 @@ def advance_cursor(status: Status, cursor: Cursor | None) -> Status:
 
 
 def record_processed(status: Status, settled: ProcessedItem | None) -> Status:
-    return record_executed(status, settled) if isinstance(settled, ExecutedCommand) else advance_cursor(status, settled)
+    return record_executed(status, settled) if isinstance(settled, ExecutedOrder) else advance_cursor(status, settled)
 
 
 def is_processed(status: Status, settled: ProcessedItem) -> bool:
-    if isinstance(settled, ExecutedCommand):
+    if isinstance(settled, ExecutedOrder):
         return any(each.id == settled.id for each in status.orders)
     return not is_forward(get_cursor(status, settled.number), settled)
 

@@ -10,7 +10,7 @@ from prd2pr.domain.machines.next_action import (
     PhaseAction,
     find_next_action,
     format_reset_command,
-    get_ordered_story,
+    get_run_story,
 )
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Cycle, Phase, Story
@@ -72,19 +72,19 @@ def find_plan_risk(session: Session, state: BranchState) -> str:
     return "" if is_started or is_acknowledged else find_security_question(state.backlog, state.role(SECURITY.name))
 
 
-def load_ordered_action_context(session: Session, state: BranchState) -> ActionContext:
+def load_run_action_context(session: Session, state: BranchState) -> ActionContext:
     """Load the context, limited to the story of the pending run command."""
     return load_action_context(
-        session, state, session.target.story or get_ordered_story(state.status, session.constraints.approval)
+        session, state, session.target.story or get_run_story(state.status, session.constraints.approval)
     )
 
 
 def find_branch_action(session: Session, state: BranchState) -> NextAction:
-    return find_next_action(load_ordered_action_context(session, state))
+    return find_next_action(load_run_action_context(session, state))
 
 
 def find_next_step(session: Session, state: BranchState) -> NextStep:
-    context = load_ordered_action_context(session, state)
+    context = load_run_action_context(session, state)
     action = find_next_action(context)
     is_done = isinstance(action, NoAction) and action.outcome == "done"
     unjudged_commits = list_unjudged_commits(session.git, state.commit, session.constraints.paths) if is_done else ()
@@ -99,11 +99,11 @@ def find_next_step(session: Session, state: BranchState) -> NextStep:
             base=state.project.base_branch,
         )
     if isinstance(action, PhaseAction) and context.records.status.order == "run" and not context.is_local:
-        return check_order_budget(session, state, action) or build_next_step(context, action)
+        return check_run_budget(session, state, action) or build_next_step(context, action)
     return build_next_step(context, action)
 
 
-def check_order_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:
+def check_run_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:
     """Return a stop if a limit is reached or the last run asked for more budget, otherwise None."""
     stop = find_reached_limit(session, state, action.story.id)
     if stop is None and not session.host.waits_for_budget():

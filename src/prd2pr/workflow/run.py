@@ -28,7 +28,7 @@ from prd2pr.workflow.commits.phase_commit import (
 )
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import read_commit_step
-from prd2pr.workflow.next_action import load_action_context, load_ordered_action_context, reset_command
+from prd2pr.workflow.next_action import load_action_context, load_run_action_context, reset_command
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, record_refusal
 from prd2pr.workflow.phases.story_phases import (
     AcceptedPhase,
@@ -394,4 +394,4 @@ def sum_prd_seconds(state: BranchState) -> float:
 
 def describe_stop(session: Session) -> NoAction:
     """Return the NoAction for a loop that ended at the step limit."""
-    return stop_after_step_limit(load_ordered_action_context(session, session.store.load(get_current_head(session))))
+    return stop_after_step_limit(load_run_action_context(session, session.store.load(get_current_head(session))))

@@ -97,7 +97,7 @@ def run_mode(job: ActionsJob, context: GitHubContext, event: Event) -> tuple[Prd
     The job in mode `plan` has checked who started the run; the other modes execute what it decided.
     """
     if job.mode == "story":
-        return (run_story_job(context, job.order),)
+        return (run_story_job(context, job.story_input),)
     return continue_wave(context, job.wave) if job.mode == "integrate" else handle_event(context, event)
 
 

@@ -86,7 +86,7 @@ def build_sprint_status(each: ActivePrd) -> dict[str, object] | None:
 
 
 def build_next_action_facts(each: ActivePrd) -> dict[str, object]:
-    context = each.view
+    context = each.action_context
     next_step = stop_after_step_limit(context)
     outcome = (
         "ready"

@@ -107,10 +107,10 @@ class ActionContext:
         return self.approved_ids is None or story.id in self.approved_ids
 
 
-def get_ordered_story(status: Status, mode: ApprovalMode) -> str:
+def get_run_story(status: Status, mode: ApprovalMode) -> str:
     """Return the story that a pending `/tdd run STORY` names, or an empty string.
 
-    The order does not apply while the project is blocked, nor at a terminal, where the call itself names the story.
+    It does not apply while the project is blocked, nor at a terminal, where the call itself names the story.
     """
     applies = status.order == "run" and status.state is ProjectState.SPRINT_ACTIVE and mode != "given"
     return status.order_story if applies else ""

@@ -163,7 +163,7 @@ def clear_advice(status: Status, story: str) -> Status:
 
 
 def record_integration(status: Status, backlog: Backlog, story: str, *, at: str) -> Status:
-    """Record that a story is integrated, and clear a pending run order for it."""
+    """Record that a story is integrated, and clear a pending `/tdd run` for it."""
     status = clear_advice(status, story)
     if status.order_story == story:
         status = status.model_copy(update={"order": "", "order_story": ""})
@@ -171,7 +171,7 @@ def record_integration(status: Status, backlog: Backlog, story: str, *, at: str)
 
 
 def finish_if_settled(status: Status, backlog: Backlog, *, at: str) -> Status:
-    """Move to the review once all stories are done or skipped, and clear the pending run order."""
+    """Move to the review once all stories are done or skipped, and clear the pending `/tdd run`."""
     if any(story.status not in SETTLED for story in backlog.stories):
         return status
     after = record_event(status, "all stories done", at=at)

@@ -11,7 +11,7 @@ from prd2pr.state.cursors import ProcessedItem
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.session import Session
 
-if TYPE_CHECKING:  # the parser needs a Markdown library, but server commands do not
+if TYPE_CHECKING:  # the parser needs a Markdown library, but orders do not
     from prd2pr.github.commands.parser import ParsedCommand
 
 
@@ -27,9 +27,9 @@ class CommandRequest:
     """A command whose author has the required permission."""
 
     command: ParsedCommand
-    by: str  # login, or for a server command the owner of the token and the sender
+    by: str  # login, or for an order the owner of the token and the sender
     level: PermissionLevel = "write"
-    settles: ProcessedItem | None = None  # the comment or server command, recorded by the commit that executes it
+    settles: ProcessedItem | None = None  # the comment or order, recorded by the commit that executes it
     why: str = ""
     at: str = ""  # when it was written
 

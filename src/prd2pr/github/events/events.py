@@ -25,7 +25,7 @@ from prd2pr.github.events.payloads import (
     PushPayload,
     UserPart,
 )
-from prd2pr.state.server_commands import ServerCommand, parse_server_commands
+from prd2pr.state.orders import Order, parse_orders
 
 # A push with more commits may list only some of them.
 MAX_LISTED_COMMITS = 20
@@ -121,7 +121,7 @@ class ServerDispatched:
     """The App's server starts a run to handle an event or to deliver commands."""
 
     comment_refs: tuple[CommentRef, ...] = ()
-    orders: tuple[ServerCommand, ...] = ()
+    orders: tuple[Order, ...] = ()
     actor: Actor | None = None
 
 
@@ -283,7 +283,7 @@ def _read_dispatch(payload: dict[str, object]) -> Event:
     if inputs.get("delivery"):
         return ServerDispatched(
             tuple(parse_comment_refs(inputs.get("said", ""))),
-            orders=parse_server_commands(inputs.get("orders", "")),
+            orders=parse_orders(inputs.get("orders", "")),
             actor=read.sender.actor if read.sender else None,
         )
     return WorkflowDispatched(inputs, read.sender.actor if read.sender else None, read.ref)

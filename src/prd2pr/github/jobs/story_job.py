@@ -35,8 +35,8 @@ class StoryRun:
     steps: int = 0
 
 
-def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
-    run = open_story_run(context, order)
+def run_story_job(context: GitHubContext, story_input: StoryJobInput) -> PrdOutcome:
+    run = open_story_run(context, story_input)
     if isinstance(run, PrdOutcome):
         return run
     try:
@@ -54,26 +54,27 @@ def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
     return build_story_outcome(run, map_stop_to_status(stop), stop.reason, stop.next)
 
 
-def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | PrdOutcome:
+def open_story_run(context: GitHubContext, story_input: StoryJobInput) -> StoryRun | PrdOutcome:
     """Load both branches from GitHub, or return an outcome if nothing is left to do."""
-    branch = context.branch_of(order.prd)
+    branch = context.branch_of(story_input.prd)
     head = sync_branch(context.git, context.remote, branch)
-    state = StateStore(context.git, order.prd).load(head) if head else None
+    state = StateStore(context.git, story_input.prd).load(head) if head else None
     if state is None or state.prd is None:
-        return PrdOutcome("nothing-to-do", f"{branch} contains no plan", prd=order.prd, branch=branch)
-    session = context.open_session(state.prd, parse_issue_number(order.prd))
+        return PrdOutcome("nothing-to-do", f"{branch} contains no plan", prd=story_input.prd, branch=branch)
+    session = context.open_session(state.prd, parse_issue_number(story_input.prd))
     session = replace(
-        session, constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, order.share))
+        session,
+        constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, story_input.share)),
     )
-    own = make_story_session(session, order.story)
+    own = make_story_session(session, story_input.story)
     own.log.id = record_id_for_run(own.log.id, context.job.run_number)
     there = sync_branch(context.git, context.remote, own.target.branch)
-    run = StoryRun(context, session, own, order.story)
-    story = next((each for each in state.backlog.stories if each.id == order.story), None)
+    run = StoryRun(context, session, own, story_input.story)
+    story = next((each for each in state.backlog.stories if each.id == story_input.story), None)
     if story is None or story.status in SETTLED:
         status = story.status if story else "no longer in the plan"
-        return build_story_outcome(run, "nothing-to-do", f"{order.story} is {status}")
-    waits = find_next_story(load_action_context(session, state, order.story)) if there is None else None
+        return build_story_outcome(run, "nothing-to-do", f"{story_input.story} is {status}")
+    waits = find_next_story(load_action_context(session, state, story_input.story)) if there is None else None
     return build_story_outcome(run, "nothing-to-do", waits.reason, waits.next) if isinstance(waits, NoAction) else run
 
 

@@ -37,7 +37,7 @@ from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
 from prd2pr.state.layout import ID
 from prd2pr.state.store import BranchState
-from prd2pr.workflow.next_action import load_action_context, load_ordered_action_context
+from prd2pr.workflow.next_action import load_action_context, load_run_action_context
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
 from prd2pr.workflow.parallel.story_session import (
@@ -323,7 +323,7 @@ def integrate_or_hand_off(run: PrdRun) -> NoAction | None:
 
 def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on: bool) -> NoAction | None:
     session = run.session
-    context = load_ordered_action_context(session, session.store.load(get_current_head(session)))
+    context = load_run_action_context(session, session.store.load(get_current_head(session)))
     following = find_next_story(context)
     if isinstance(following, NoAction):
         return following

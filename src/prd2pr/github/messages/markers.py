@@ -19,7 +19,7 @@ MarkerKind = Literal[
     "answer",
     "checked",  # the last commit whose check is published
     "head",  # the last published commit, to detect whether the branch lost commits
-    "order",  # the reply to a server command that was not executed
+    "order",  # the reply to an order that was not executed
     "plan",  # a published plan, with its digest, so that each plan is published once
     "proved",  # head and base that were proved; a run without a request proves only others
     "shown",  # head and digest of a completely published status, which a run without a request does not publish again

@@ -46,7 +46,7 @@ EVENTS: tuple[Subscription, ...] = (
 # Permissions of the token for one job.
 READ_ACCESS: Mapping[str, Access] = {"contents": "read", "metadata": "read"}
 DISPATCH_ACCESS: Mapping[str, Access] = {"actions": "write", "metadata": "read"}
-# For reading the result of a server command: the run, the branch, and the reply below the pull request.
+# For reading the result of an order: the run, the branch, and the reply below the pull request.
 RESULT_ACCESS: Mapping[str, Access] = {
     "actions": "read",
     "contents": "read",

@@ -52,7 +52,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
     "tdd pause": partial(stories.set_paused, paused=True),
     "tdd resume": stories.resume_story,
     "tdd halt_all": stories.halt_all,
-    "tdd run": stories.order_run,
+    "tdd run": stories.request_run,
     "tdd reset": reset_circuits,
     # Events that no command triggers.
     "stories wait for approval": sprints.wait_for_approval,

@@ -27,7 +27,7 @@ APPROVAL_COMMANDS = ("approve", "sprint plan", "sprint start")
 
 
 def approve_stories(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/approve`: start a sprint with the stories, and order a run unless `one_by_one` is set."""
+    """Apply `/approve`: start a sprint with the stories, and request a run unless `one_by_one` is set."""
     status: Status | CommandRefusal = found.status
     for command in APPROVAL_COMMANDS:
         status = record_project_command(status, decision, command) if isinstance(status, Status) else status

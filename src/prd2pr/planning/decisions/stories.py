@@ -70,7 +70,7 @@ def restart_cycle(cycle: Cycle) -> Cycle:
 
 
 def abort_story(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd abort`: block the story until it is started again or skipped, and end the run order."""
+    """Apply `/tdd abort`: block the story until it is started again or skipped, and end the pending `/tdd run`."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -177,8 +177,8 @@ def halt_all(found: BranchRecords, decision: Decision) -> Effect:
     return DecisionOutcome(status.model_copy(update={"halted": True}), found.backlog)
 
 
-def order_run(found: BranchRecords, decision: Decision) -> Effect:
-    """Apply `/tdd run`: record the order to work on one story or on all stories."""
+def request_run(found: BranchRecords, decision: Decision) -> Effect:
+    """Apply `/tdd run`: keep working on one story or on all stories."""
     current = find_current_story(found.backlog)
     meant = decision if decision.stories or current is None else decision.model_copy(update={"stories": (current.id,)})
     cycle = find_allowed_cycle(found, meant)

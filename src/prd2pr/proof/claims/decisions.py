@@ -19,7 +19,7 @@ from prd2pr.planning.decisions import EFFECTS, DecisionOutcome, compute_effect
 from prd2pr.proof.claims.claim import StepClaim, make_claim_error
 from prd2pr.state.cursors import has_only_moved_forward
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
-from prd2pr.state.server_commands import is_valid_succession
+from prd2pr.state.orders import is_valid_succession
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.decisions import count_steps, format_note_text, make_decision_change, read_decision_input

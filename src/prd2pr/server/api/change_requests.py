@@ -23,7 +23,7 @@ from prd2pr.server.orders.store import OrderRecord, announce_order_state, find_o
 from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.state.codec import describe_validation_error
-from prd2pr.state.server_commands import ServerCommand, sanitize_token_name
+from prd2pr.state.orders import Order, sanitize_token_name
 from prd2pr.views.models import CircuitView, Column, StoryCard
 
 MAX_BODY_BYTES = 16 * 1024
@@ -34,7 +34,7 @@ KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 class ChangeRequest:
     """A requested change that has no id yet. Requests with the same subject and `state` count as the same request."""
 
-    make_order: Callable[[str, str], ServerCommand]  # from id and time
+    make_order: Callable[[str, str], Order]  # from id and time
     repo: str
     subject: str
     state: str
@@ -52,11 +52,9 @@ def make_retry_request(bearer: Bearer, card: StoryCard, why: str) -> ChangeReque
             remedy="Retry a task that is in progress or blocked: /tasks?column=BLOCKED",
         )
 
-    def order(number: str, at: str) -> ServerCommand:
+    def order(number: str, at: str) -> Order:
         name = sanitize_token_name(bearer.name)
-        return ServerCommand(
-            id=number, prd=card.prd, verb="tdd retry", story=card.id, by=name, at=at, why=clean_line(why)
-        )
+        return Order(id=number, prd=card.prd, verb="tdd retry", story=card.id, by=name, at=at, why=clean_line(why))
 
     return ChangeRequest(order, card.repo, card.key, f"{card.column}:{card.phase}:{card.attempts}:{card.since}")
 
@@ -65,9 +63,9 @@ def make_reset_request(bearer: Bearer, circuit: CircuitView, why: str) -> Change
     if circuit.state == "closed":
         raise RequestDenied(409, f"{circuit.name} is closed: there is nothing to reset.", remedy="/circuits?state=open")
 
-    def order(number: str, at: str) -> ServerCommand:
+    def order(number: str, at: str) -> Order:
         name = sanitize_token_name(bearer.name)
-        return ServerCommand(
+        return Order(
             id=number, prd=circuit.prd, verb="tdd reset", circuit=circuit.name, by=name, at=at, why=clean_line(why)
         )
 
@@ -120,7 +118,7 @@ def submit_change(
     return make_order_response(stored, repeated=not added)
 
 
-def make_order(request: ChangeRequest, now: datetime) -> ServerCommand:
+def make_order(request: ChangeRequest, now: datetime) -> Order:
     """Make the order; refuse it if the branch uses names that no command can express."""
     try:
         return request.make_order(secrets.token_hex(8), format_utc(now))
@@ -144,13 +142,13 @@ INSERT_REQUEST = text(
 )
 
 
-def insert_request(connection: Connection, row: Mapping[str, str], order: ServerCommand) -> bool:
+def insert_request(connection: Connection, row: Mapping[str, str], order: Order) -> bool:
     """Record the request; return False if it was already recorded."""
     more = {"id": order.id, "command": order.shown, "why": order.why, "at": order.at}
     return connection.execute(INSERT_REQUEST, {**row, **more, "ordered": order.model_dump_json()}).rowcount == 1
 
 
-def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: ServerCommand, key: str | None) -> str:
+def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: Order, key: str | None) -> str:
     """Return the client's key made unique per token, or a digest of the request and the subject's state."""
     if key is None:
         natural = json.dumps([order.verb, request.subject, request.state])

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, RowMapping, String, bindparam, text
 
 from prd2pr.server.database import Database
 from prd2pr.server.event_log import announce
-from prd2pr.state.server_commands import MAX_COMMANDS_PER_EVENT, ServerCommand
+from prd2pr.state.orders import MAX_ORDERS_PER_EVENT, Order
 
 # waiting: not passed to a run yet; given: a run has it; failed: no run could execute it
 OrderState = Literal["waiting", "given", "done", "refused", "failed"]
@@ -40,7 +40,7 @@ class OrderRecord:
     by: str
     why: str
     at: str
-    order: ServerCommand | None  # None if it is unreadable or was recorded by a version that could not submit orders
+    order: Order | None  # None if it is unreadable or was recorded by a version that could not submit orders
     tries: int
     outcome: str
     answer: str
@@ -72,7 +72,7 @@ def parse_order_row(row: RowMapping) -> OrderRecord:
     fields = dict(row)
     ordered = fields.pop("ordered")
     try:
-        order = ServerCommand.model_validate_json(ordered) if ordered else None
+        order = Order.model_validate_json(ordered) if ordered else None
     except ValidationError:
         order = None
     return OrderRecord(**fields, order=order)
@@ -100,7 +100,7 @@ def list_orders(
         return tuple(parse_order_row(row) for row in connection.execute(query, given).mappings())
 
 
-def list_open_orders(database: Database, repo: str) -> tuple[ServerCommand, ...]:
+def list_open_orders(database: Database, repo: str) -> tuple[Order, ...]:
     """Return a repository's open orders, oldest first.
 
     A run receives all of them and skips those it has already handled.
@@ -108,7 +108,7 @@ def list_open_orders(database: Database, repo: str) -> tuple[ServerCommand, ...]
     query = f"""{SELECT_ORDERS} WHERE asked.repo = :repo AND asked.outcome = '' AND asked.ordered <> ''
                 ORDER BY asked.at, asked.id LIMIT :most"""
     with database.reading() as connection:
-        rows = connection.execute(text(query), {"repo": repo, "most": MAX_COMMANDS_PER_EVENT}).mappings()
+        rows = connection.execute(text(query), {"repo": repo, "most": MAX_ORDERS_PER_EVENT}).mappings()
         return tuple(order for row in rows if (order := parse_order_row(row).order) is not None)
 
 

@@ -11,7 +11,7 @@ from prd2pr.github.events.delivery import DeliverySummary
 from prd2pr.server.app import ServerContext
 from prd2pr.server.database import read_database_time
 from prd2pr.server.inbox.store import InboxDelivery, insert_deliveries
-from prd2pr.state.server_commands import ServerCommand, format_server_commands
+from prd2pr.state.orders import Order, format_orders
 
 ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processes receive
 
@@ -22,7 +22,7 @@ class InboxOrderQueue:
 
     context: ServerContext
 
-    def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
+    def place(self, connection: Connection, repo: str, order: Order) -> None:
         """Queue the order in the transaction that records it."""
         submit_order(connection, repo, order, 1)
 
@@ -31,13 +31,13 @@ class InboxOrderQueue:
         self.context.work_available.set()
 
 
-def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: int) -> None:
+def submit_order(connection: Connection, repo: str, order: Order, turn: int) -> None:
     """Queue an order.
 
     Each turn has its own delivery. The branch records the order's id, so a later turn sees what an earlier one did.
     """
     name, now = f"order-{order.id}.{turn}", read_database_time(connection)
-    insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_server_commands([order]))])
+    insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_orders([order]))])
     connection.execute(
         text("UPDATE asked SET delivery = :name, tries = :turn WHERE id = :id"),
         {"name": name, "turn": turn, "id": order.id},

@@ -12,7 +12,7 @@ from prd2pr.server.database import Database
 from prd2pr.server.orders.store import list_open_orders, settle_order
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
-from prd2pr.state.server_commands import ServerCommand, format_server_commands
+from prd2pr.state.orders import Order, format_orders
 
 WORKFLOW = "prd2pr.yml"
 # The workflow file predates these inputs: GitHub accepted the run, but it cannot be identified.
@@ -86,8 +86,8 @@ def make_run_mark(batch: str, turn: int) -> str:
     return "s" + hashlib.sha256(f"{batch}/{turn}".encode()).hexdigest()[:20]
 
 
-def build_workflow_inputs(batch: Batch, mark: str, orders: tuple[ServerCommand, ...] = ()) -> dict[str, str]:
+def build_workflow_inputs(batch: Batch, mark: str, orders: tuple[Order, ...] = ()) -> dict[str, str]:
     """Build the workflow's inputs, including the latest comments that may need an answer."""
     comments = dict.fromkeys(each.comment for each in batch.deliveries if each.comment)
     inputs = {"delivery": mark, "reason": "the App's server", "said": ",".join(list(comments)[-MAX_COMMENTS:])}
-    return {**inputs, "orders": format_server_commands(orders)} if orders else inputs
+    return {**inputs, "orders": format_orders(orders)} if orders else inputs

@@ -18,7 +18,7 @@ from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.effects import RecordRequest
 from prd2pr.server.work.local_runs import CHILD_LAUNCHER, strip_server_settings
-from prd2pr.state.server_commands import format_server_commands
+from prd2pr.state.orders import format_orders
 
 TIMEOUT_SECONDS = 120
 
@@ -42,7 +42,7 @@ class LocalOrderEffect:
         del turn
         ask()
         orders = list_open_orders(self.database, batch.lane)
-        for result in self._run_orders(batch.lane, format_server_commands(orders)) if orders else ():
+        for result in self._run_orders(batch.lane, format_orders(orders)) if orders else ():
             settle_order(self.database, str(result["id"]), result["outcome"], str(result["answer"]))
         return f"{len(orders)} orders executed here"
 

@@ -36,7 +36,7 @@ from prd2pr.server.work.capability import list_local_lanes
 from prd2pr.server.work.dispatch import WORKFLOW, GetHub
 from prd2pr.state.codec import decode_document
 from prd2pr.state.layout import PRDS
-from prd2pr.state.server_commands import ServerCommand, is_executed
+from prd2pr.state.orders import Order, is_executed
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class OrderTracker:
             mark_order_given(self.context.database, it.id)
             self._check_run(it, it.order)
 
-    def _check_run(self, it: OrderRecord, order: ServerCommand) -> None:
+    def _check_run(self, it: OrderRecord, order: Order) -> None:
         if (
             self.get_hub is None or it.repo in self.local_lanes
         ):  # local orders have an outcome as soon as they were executed
@@ -113,7 +113,7 @@ class OrderTracker:
         """Return the run to wait for, or None. A local process has ended once its delivery is done."""
         return None if self.context.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
 
-    def _resubmit(self, it: OrderRecord, order: ServerCommand, url: str) -> None:
+    def _resubmit(self, it: OrderRecord, order: Order, url: str) -> None:
         """Submit the order again or give it up, but wait if no run has received it because of too many older orders."""
         if order not in list_open_orders(self.context.database, it.repo):
             return
@@ -126,7 +126,7 @@ class OrderTracker:
         self.context.work_available.set()
 
 
-def find_order_result(hub: GitHubHub, order: ServerCommand, branch: str) -> OrderResult | None:
+def find_order_result(hub: GitHubHub, order: Order, branch: str) -> OrderResult | None:
     status = read_status_at(hub, order.prd, branch)
     if status is not None and is_executed(status, order):
         return OrderResult("done")

@@ -8,7 +8,7 @@ from functools import cached_property
 from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.branch_records import BranchRecords
-from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_ordered_story
+from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_run_story
 from prd2pr.domain.records import RunRecord, Sprint
 from prd2pr.views.pull_request.commits import build_commit_rows
 from prd2pr.views.pull_request.models import NO_LIMITS, PlanningCost, SpendLimits
@@ -43,7 +43,7 @@ class PrdSource:
     def _outlook(self) -> ActionContext:
         facts = self.facts
         found = BranchRecords(facts.prd, facts.status, facts.backlog, facts.cycles.get)
-        return ActionContext(found, self.mode, get_ordered_story(facts.status, self.mode))
+        return ActionContext(found, self.mode, get_run_story(facts.status, self.mode))
 
     @cached_property
     def _ahead(self) -> NextAction:

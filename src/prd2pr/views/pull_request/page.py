@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from prd2pr.domain.costs.role_costs import RoleRow
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.branch_records import BranchRecords
-from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_ordered_story
+from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_run_story
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.moderation import describe_alarms, find_alarms
 from prd2pr.domain.records import Backlog, Spend
@@ -101,7 +101,7 @@ def assemble_pull_request_view(
     prd, backlog, status, cycles = facts.prd, facts.backlog, facts.status, facts.cycles
     near = replace(facts, backlog=select_shown_stories(facts))
     head, base, unjudged = changes.head or f"prd2pr/{prd.id}", changes.base, changes.unjudged
-    context = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
+    context = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_run_story(status, mode))
     following = following or find_next_action(context)
     cards = {story.id: build_card(near, story) for story in near.backlog.stories}
     requirements = build_requirement_rows(facts)

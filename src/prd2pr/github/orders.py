@@ -1,6 +1,6 @@
-"""Commands that the App's server sends with an event for one PRD. Each is executed or answered once.
+"""Orders: commands that the App's server sends with an event for one PRD. Each is executed or answered once.
 
-The commit that executes a command records it on the branch. A command that is not executed gets a reply below the pull
+The commit that executes an order records it on the branch. An order that is not executed gets a reply below the pull
 request, which later runs and the server find by its marker.
 """
 
@@ -19,17 +19,17 @@ from prd2pr.github.comment_once import post_once
 from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.replies import CommandReply, CommandTooOld, NotNow, is_refusal
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_in_future, is_too_old
-from prd2pr.state.server_commands import ServerCommand, is_executed
+from prd2pr.state.orders import Order, is_executed
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """The comment that started the run, or the server commands and their sender."""
+    """The comment that started the run, or the orders and their sender."""
 
     comment: Comment | None = None
-    orders: tuple[ServerCommand, ...] = ()
+    orders: tuple[Order, ...] = ()
     sender: str = ""
 
     def __bool__(self) -> bool:
@@ -37,18 +37,18 @@ class Trigger:
 
 
 @dataclass(frozen=True)
-class PendingServerCommand:
-    order: ServerCommand
+class PendingOrder:
+    order: Order
     request: CommandRequest
 
 
 @dataclass
-class ServerCommandQueue:
+class OrderQueue:
     hub: GitHubHub
     clock: Clock
     trigger: Trigger = field(default_factory=Trigger)
     pull: int | None = None  # pull request for replies
-    _pending: deque[ServerCommand] = field(default_factory=deque)
+    _pending: deque[Order] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self._pending.extend(self.trigger.orders)
@@ -58,11 +58,11 @@ class ServerCommandQueue:
         return bool(self._pending)
 
     def is_next_before(self, moment: str) -> bool:
-        """Whether the next command was given before this time. An empty time is later than any other."""
+        """Whether the next order was given before this time. An empty time is later than any other."""
         return self.has_pending and (not moment or self._pending[0].at <= moment)
 
-    def take_next(self, status: Status) -> PendingServerCommand | None:
-        """Return the first command that was neither executed nor answered."""
+    def take_next(self, status: Status) -> PendingOrder | None:
+        """Return the first order that was neither executed nor answered."""
         while self._pending:
             order = self._pending.popleft()
             if is_executed(status, order) or self._is_answered(order):
@@ -71,24 +71,24 @@ class ServerCommandQueue:
                 self.reply(order, CommandTooOld(order.shown, MAX_COMMAND_AGE.days))
                 continue
             if is_in_future(order.at, self.clock.now()):
-                self.reply(order, reply_future_command(order))
+                self.reply(order, reply_future_order(order))
                 continue
-            return PendingServerCommand(order, request_from_server(order, self.trigger.sender))
+            return PendingOrder(order, make_order_request(order, self.trigger.sender))
         return None
 
-    def requeue(self, pending: PendingServerCommand) -> None:
+    def requeue(self, pending: PendingOrder) -> None:
         self._pending.appendleft(pending.order)
 
-    def reply(self, order: ServerCommand, reply: CommandReply, *, commit_url: str = "") -> None:
-        """Post a refusal below the pull request, if there is one. Executed commands are visible on the branch."""
+    def reply(self, order: Order, reply: CommandReply, *, commit_url: str = "") -> None:
+        """Post a refusal below the pull request, if there is one. Executed orders are visible on the branch."""
         if self.pull is not None and is_refusal(reply):
             post_once(self.hub, self.pull, reply, make_marker("order", order.id), commit_url=commit_url)
 
-    def _is_answered(self, order: ServerCommand) -> bool:
+    def _is_answered(self, order: Order) -> bool:
         return self.pull is not None and self.hub.find_comment(self.pull, make_marker("order", order.id)) is not None
 
 
-def request_from_server(order: ServerCommand, sender: str) -> CommandRequest:
+def make_order_request(order: Order, sender: str) -> CommandRequest:
     stories = (order.story,) if order.story else ()
     return CommandRequest(
         ParsedCommand(order.verb, stories=stories, circuit=order.circuit, written=order.shown),
@@ -99,6 +99,6 @@ def request_from_server(order: ServerCommand, sender: str) -> CommandRequest:
     )
 
 
-def reply_future_command(order: ServerCommand) -> NotNow:
+def reply_future_order(order: Order) -> NotNow:
     following = NextStep("Correct the clock of the App's server, then send the command again.")
     return NotNow(order.shown, f"it is dated {order.at}, which is in the future", following)

@@ -1,4 +1,4 @@
-"""Execute commands in a local repository without GitHub. The handlers are the same; the caller gets the reply."""
+"""Execute orders in a local repository without GitHub. The handlers are the same; the caller gets the reply."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from prd2pr.errors import BranchMoved, Prd2prError, Stopped
 from prd2pr.github.commands.dispatch import execute
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandReply, ProblemReply, is_refusal
-from prd2pr.github.server_commands import request_from_server
-from prd2pr.state.server_commands import ServerCommand, is_executed
+from prd2pr.github.orders import make_order_request
+from prd2pr.state.orders import Order, is_executed
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
@@ -18,19 +18,19 @@ MAX_TRIES = 5
 
 
 @dataclass(frozen=True)
-class LocalCommandResult:
+class LocalOrderResult:
     id: str
     outcome: Literal["done", "refused"]
     answer: str = ""
 
 
-def execute_local_command(session: Session, order: ServerCommand, sender: str) -> LocalCommandResult:
-    """Execute the command once. Retries if another process moves the branch at the same time."""
+def execute_local_order(session: Session, order: Order, sender: str) -> LocalOrderResult:
+    """Execute the order once. Retries if another process moves the branch at the same time."""
     for _ in range(MAX_TRIES):
         if is_executed(session.store.load(get_current_head(session)).status, order):
             break
         try:
-            reply: CommandReply | None = execute(session, request_from_server(order, sender)).answer
+            reply: CommandReply | None = execute(session, make_order_request(order, sender)).answer
         except BranchMoved:
             session.log.branch_writes.pending = None
             continue
@@ -39,13 +39,13 @@ def execute_local_command(session: Session, order: ServerCommand, sender: str) -
         except Prd2prError as problem:
             reply = ProblemReply.of(order.shown, problem)
         if reply is not None and is_refusal(reply):
-            return LocalCommandResult(order.id, "refused", render_reply(reply).strip())
+            return LocalOrderResult(order.id, "refused", render_reply(reply).strip())
         break
     else:
         moved = f"the branch moved in each of {MAX_TRIES} attempts"
-        return LocalCommandResult(order.id, "refused", render_reply(ProblemReply(order.shown, moved)).strip())
-    return LocalCommandResult(order.id, "done")
+        return LocalOrderResult(order.id, "refused", render_reply(ProblemReply(order.shown, moved)).strip())
+    return LocalOrderResult(order.id, "done")
 
 
-def refuse_local_command(order: ServerCommand, problem: Prd2prError) -> LocalCommandResult:
-    return LocalCommandResult(order.id, "refused", render_reply(ProblemReply.of(order.shown, problem)).strip())
+def refuse_local_order(order: Order, problem: Prd2prError) -> LocalOrderResult:
+    return LocalOrderResult(order.id, "refused", render_reply(ProblemReply.of(order.shown, problem)).strip())
