@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from languages.node_world import BASE
+from prd2pr.config import LanguageName, RunnerName
 from prd2pr.domain.evidence import RunReport
 from prd2pr.domain.stack import Stack
 from prd2pr.languages.generic.runner import FILE_SEPARATOR, read_junit_results, read_tap_results
 from prd2pr.languages.project.dependencies import Dependencies
+from prd2pr.languages.registry import get_language, get_runner_kind
 from prd2pr.languages.runner import LanguageRunner
 from prd2pr.languages.runner_kinds import ProgramOutput, RunnerContext, RunnerProgram
 from prd2pr.languages.test_runner import RunRequest
@@ -26,6 +29,16 @@ JAVA = "src/test/java/shop/PointsTest.java"
 TAP = Stack("any", "tap", command=("sh", "{file}"))
 JUNIT = Stack("any", "junit", command=("run", "{results}"))
 GOOD, BAD = '<testcase name="a" file="t/a.sh"/>', '<testcase name="b" file="t/a.sh"><failure/></testcase>'
+
+
+def test_every_configured_name_is_found_and_no_other() -> None:
+    assert {get_language(name).name for name in get_args(LanguageName)} == {"javascript", "go", "rust", "java", "any"}
+    kinds = [name for name in get_args(RunnerName) if name != "pytest"]
+    assert [get_runner_kind(name).name for name in kinds] == kinds
+    with pytest.raises(ValueError, match="no language named 'cobol'"):
+        get_language("cobol")
+    with pytest.raises(ValueError, match="no test runner named 'pytest'"):
+        get_runner_kind("pytest")
 
 
 def context(stack: Stack, *files: str) -> RunnerContext:

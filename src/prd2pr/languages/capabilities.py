@@ -9,7 +9,6 @@ from prd2pr.domain.records import Phase
 _ALL = (Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
 _CODE = (Phase.GREEN, Phase.REFACTOR)
 
-PYTHON = "python"
 JAVASCRIPT = ("node:test", "vitest", "jest")
 COMPILED = ("go test", "cargo test")
 JAVA = "surefire"

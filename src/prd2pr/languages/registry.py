@@ -1,9 +1,12 @@
-"""Look up a language or a test runner by name. Each is imported when it is first used."""
+"""Look up a language or a test runner by name. Only the one that is wanted is imported."""
 
 from __future__ import annotations
 
 from prd2pr.languages.base import Language
 from prd2pr.languages.runner_kinds import RunnerKind
+
+# Run, but not read. For pytest, Python has its own gates; with another runner, its files are not read either.
+GENERIC_LANGUAGES = frozenset({"any", "python"})
 
 
 def get_language(name: str) -> Language:
@@ -24,19 +27,32 @@ def get_language(name: str) -> Language:
         from prd2pr.languages.java import LANGUAGE as JAVA
 
         return JAVA
-    from prd2pr.languages.generic.language import LANGUAGE as GENERIC
+    if name in GENERIC_LANGUAGES:
+        from prd2pr.languages.generic.language import LANGUAGE as GENERIC
 
-    return GENERIC
+        return GENERIC
+    raise ValueError(f"there is no language named {name!r}")
 
 
 def get_runner_kind(name: str) -> RunnerKind:
     """Return a runner kind. It is loaded on first use."""
-    from prd2pr.languages.generic.runner import JUNIT, TAP
-    from prd2pr.languages.golang.runner import GO
-    from prd2pr.languages.java.runner import SUREFIRE
-    from prd2pr.languages.javascript.jest_runner import JEST
-    from prd2pr.languages.javascript.node_runner import NODE
-    from prd2pr.languages.javascript.vitest_runner import VITEST
-    from prd2pr.languages.rust.runner import CARGO
-
-    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, CARGO, SUREFIRE, JUNIT, TAP)}[name]
+    match name:
+        case "node:test":
+            from prd2pr.languages.javascript.node_runner import NODE as KIND
+        case "vitest":
+            from prd2pr.languages.javascript.vitest_runner import VITEST as KIND
+        case "jest":
+            from prd2pr.languages.javascript.jest_runner import JEST as KIND
+        case "go test":
+            from prd2pr.languages.golang.runner import GO as KIND
+        case "cargo test":
+            from prd2pr.languages.rust.runner import CARGO as KIND
+        case "surefire":
+            from prd2pr.languages.java.runner import SUREFIRE as KIND
+        case "junit":
+            from prd2pr.languages.generic.runner import JUNIT as KIND
+        case "tap":
+            from prd2pr.languages.generic.runner import TAP as KIND
+        case _:
+            raise ValueError(f"there is no test runner named {name!r}")
+    return KIND
