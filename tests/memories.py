@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from prd2pr.domain.memory_records import EstimateRecord, FailureRecord, LibraryNote, Memory, Pattern, PatternUsage
-from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.commit import read_files_under
+from prd2pr.memory.files import MemoryRecords, encode_memory_file, read_all_records
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.state.git import Git
+from prd2pr.state.layout import MEMORY
 
 AT = "2026-11-01T12:00:00Z"
 NOW = "2026-11-16T12:00:00Z"
+
+
+def read_memory(git: Git, commit: str) -> MemoryRecords:
+    return read_all_records(read_files_under(git, commit, MEMORY))
 
 
 def failure(name: str = "f-1", **more: Any) -> FailureRecord:

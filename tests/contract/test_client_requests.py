@@ -102,7 +102,6 @@ def _issues(hub: RecordingHub) -> None:
     assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]
     hub.react(said.id, "eyes")
     hub.has_reaction(said.id, "eyes")
-    hub.react_to_issue(parent.number, "rocket")
     hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
 
 

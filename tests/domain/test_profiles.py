@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from prd2pr.agents.roles import DECOMPOSERS, MODEL_ROLES, ROLES
@@ -16,7 +18,7 @@ from prd2pr.domain.costs.estimate import (
     estimate_backlog,
 )
 from prd2pr.domain.costs.model_selection import ModelSelection
-from prd2pr.domain.costs.profiles import PROFILES, ROLE_EXECUTORS, get_executor, uses_model
+from prd2pr.domain.costs.profiles import ROLE_EXECUTORS, Profile, get_executor, uses_model
 from prd2pr.domain.costs.role_costs import build_role_rows, format_cost_table, list_role_spends, sum_spend_by_role
 from prd2pr.domain.records import Backlog, RoleSpend, RunRecord, Spend, Story
 
@@ -58,7 +60,9 @@ def test_quick_is_fused_whatever_the_strategy() -> None:
 
 @pytest.mark.parametrize("stories", [("feature",), ("feature", "docs", "bug"), ("feature",) * 12])
 def test_quick_is_estimated_at_a_quarter_of_full_at_most(stories: tuple[str, ...]) -> None:
-    guesses = {profile: estimate_backlog(plan(*stories), PRICES, CREW, profile=profile) for profile in PROFILES}
+    guesses = {
+        profile: estimate_backlog(plan(*stories), PRICES, CREW, profile=profile) for profile in get_args(Profile)
+    }
     calls = {profile: sum(role.calls for role in guess.roles) for profile, guess in guesses.items()}
     assert calls["quick"] < calls["standard"] < calls["full"]
     if "docs" not in stories:  # a story without tests costs one builder call in every profile

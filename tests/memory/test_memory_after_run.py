@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memories import Library, failure, note
+from memories import Library, failure, note, read_memory
 from prd2pr.domain.memory_records import DecisionRecord, EstimateRecord, FailureRecord
 from prd2pr.errors import InputInvalid
-from prd2pr.memory.commit import add_memory, find_relevant_memory, read_memory
+from prd2pr.memory.commit import add_memory, find_relevant_memory
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.queries import compute_correction_factor, find_similar_failures, rank_slow_agents
 from prd2pr.reports.query_scope import find_query_scope, find_trace_lines, load_prd_facts

@@ -15,6 +15,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import Connection
+from state_repo import refresh_all
 
 from prd2pr.client import Client
 from prd2pr.server.api.change_requests import insert_request
@@ -85,7 +86,7 @@ class ApiServer:
     def refresh(self) -> None:
         """Refresh now, and not by the thread."""
         refreshing: ProjectionUpdater = self.app.state.projection_updater
-        refreshing.refresh_all()
+        refresh_all(refreshing)
 
 
 def until(true: Callable[[], object], seconds: float = 120) -> None:

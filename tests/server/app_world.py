@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from sqlalchemy import text
+
 from fakes.github import FakeGitHub
 from fakes.github.jwt import new_key_pair
 from fakes.github.state import App, Dispatch
 from prd2pr.server.database import Database
-from prd2pr.server.inbox.store import count_deliveries
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
 WORKFLOW = """name: prd2pr
@@ -70,7 +71,8 @@ def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 def states(database: Database) -> dict[str, int]:
     with database.reading() as connection:
-        return count_deliveries(connection)
+        rows = connection.execute(text("SELECT state, count(*) FROM deliveries GROUP BY state"))
+        return {str(state): int(number) for state, number in rows}
 
 
 def is_settled(database: Database) -> bool:

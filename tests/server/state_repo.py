@@ -23,6 +23,7 @@ from prd2pr.domain.records import (
     Story,
     StoryStatus,
 )
+from prd2pr.server.projection.service import ProjectionUpdater
 from prd2pr.state import layout
 from prd2pr.state.git import Git
 from prd2pr.state.store import StateChange, StateStore
@@ -126,3 +127,9 @@ def run(name: str, *, ended: bool = True) -> RunRecord:
         model="anthropic:claude-sonnet-5-5",
         outcome="stopped" if ended else "",
     )
+
+
+def refresh_all(updater: ProjectionUpdater) -> None:
+    """Refresh all repositories now, in the calling thread."""
+    updater.refresh_local()
+    updater.refresh_hosted(None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from app_world import AppWorld, wait_until
-from state_repo import StateRepo
+from state_repo import StateRepo, refresh_all
 
 from fakes.github.server import serve
 from prd2pr.server.database import open_database
@@ -36,14 +36,14 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         database = open_database(f"sqlite:///{tmp_path}/s.db")
         look = ProjectionUpdater(database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings))
         reading = ProjectionReader(database)
-        look.refresh_all()
+        refresh_all(look)
         found = {each.repo: each for each in reading.projects()}
         assert set(found) == {"octo/calc", "octo/empty"}
         assert found["octo/calc"].problems == () and found["octo/calc"].stories == 1
         assert found["octo/empty"].prds == ()
         repo.put("shop", {"shop-1": "blocked", "shop-2": "backlog"})
         push_branches(world, "octo/calc", repo)
-        look.refresh_all()
+        refresh_all(look)
         board = reading.project("octo/calc")
         assert board is not None
         assert [(card.id, card.column.value) for card in board.cards] == [("shop-1", "BLOCKED"), ("shop-2", "PENDING")]
@@ -51,7 +51,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         with Git.open(mirror) as git:
             assert set(git.branches("")) == {"main", "prd2pr/shop"}
         assert "x-access-token" not in (mirror / "config").read_text()
-    look.refresh_all()  # the code host is down: what was read stays
+    refresh_all(look)  # the code host is down: what was read stays
     assert {each.repo for each in reading.projects()} == {"octo/calc", "octo/empty"}
     database.close()
 
@@ -69,7 +69,7 @@ def test_the_branch_prefix_of_a_repository_is_followed(tmp_path):
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         database = open_database(f"sqlite:///{tmp_path}/s.db")
         hosted = HostedRepositories(ServerSettings.model_validate(given))
-        ProjectionUpdater(database, {}, tmp_path / "mirrors", hosted=hosted).refresh_all()
+        refresh_all(ProjectionUpdater(database, {}, tmp_path / "mirrors", hosted=hosted))
         (found,) = ProjectionReader(database).projects()
         database.close()
     assert (found.problems, found.stories) == ((), 1)

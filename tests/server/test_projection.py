@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from state_repo import OPEN, StateRepo, run
+from state_repo import OPEN, StateRepo, refresh_all, run
 
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.disk_reader import DiskReader
@@ -63,7 +63,7 @@ def everything(reading: Any) -> tuple[Any, ...]:
 @pytest.mark.slow
 def test_it_agrees_with_the_repository(database, shop):
     shop.put("other", {"other-1": "blocked"}, circuits=[OPEN])
-    updater_for(database, shop=shop).refresh_all()
+    refresh_all(updater_for(database, shop=shop))
     with DiskReader({"octo/shop": shop.path}, lambda: AT) as disk:
         assert everything(projection(database)) == everything(disk)
 
@@ -72,17 +72,17 @@ def test_it_agrees_with_the_repository(database, shop):
 def test_only_changes_are_read_and_announced(database, shop, monkeypatch):
     shop.put("other", {"other-1": "in_progress"})
     look = updater_for(database, shop=shop)
-    look.refresh_all()
+    refresh_all(look)
     assert announced(database) == []  # what was there before is no news
     read: list[str] = []
     original = ProjectionWriter._read
     monkeypatch.setattr(ProjectionWriter, "_read", lambda self, shelf, place, **more: (
         read.append(place.prd), original(self, shelf, place, **more)
     ))  # fmt: skip
-    look.refresh_all()
+    refresh_all(look)
     assert read == []
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked", "shop-3": "backlog"}, circuits=[OPEN], runs=[run("r1")])
-    look.refresh_all()
+    refresh_all(look)
     assert read == ["shop"]
     kinds = [kind for kind, _ in announced(database)]
     assert kinds == ["task_status_changed", "circuit_state_changed", "run_completed"]
@@ -92,11 +92,11 @@ def test_only_changes_are_read_and_announced(database, shop, monkeypatch):
 
 def test_it_is_rebuilt_identically(database, shop):
     look = updater_for(database, shop=shop)
-    look.refresh_all()
+    refresh_all(look)
     before = everything(projection(database))
     clear_projection(database)
     assert projection(database).projects() == ()
-    look.refresh_all()
+    refresh_all(look)
     assert everything(projection(database)) == before
     assert announced(database) == []
 
@@ -105,9 +105,9 @@ def test_it_is_rebuilt_identically(database, shop):
 def test_a_deleted_branch_disappears(database, shop):
     shop.put("other", {"other-1": "backlog"})
     look = updater_for(database, shop=shop)
-    look.refresh_all()
+    refresh_all(look)
     shop.delete("other")
-    look.refresh_all()
+    refresh_all(look)
     assert [prd.id for prd in projection(database).projects()[0].prds] == ["shop"]
     assert projection(database).story("octo/shop", "other-1") is None
 
@@ -124,19 +124,19 @@ def test_a_deleted_branch_disappears(database, shop):
 def test_broken_or_newer_state_is_shown_as_such_and_breaks_nothing_else(database, shop, damage, words):
     shop.put("bad", {"bad-1": "in_progress"}, files=damage)
     look = updater_for(database, shop=shop)
-    look.refresh_all()
+    refresh_all(look)
     (project,) = projection(database).projects()
     assert [prd.id for prd in project.prds] == ["shop"]
     assert len(project.problems) == 1 and "prd2pr/bad" in project.problems[0] and words in project.problems[0]
     shop.put("bad", {"bad-1": "in_progress"})
-    look.refresh_all()
+    refresh_all(look)
     (project,) = projection(database).projects()
     assert project.problems == () and [prd.id for prd in project.prds] == ["bad", "shop"]
 
 
 def test_a_repository_that_cannot_be_opened_is_reported_beside_the_others(database, shop, tmp_path):
     look = ProjectionUpdater(database, {"octo/shop": shop.path, "octo/gone": tmp_path / "gone"}, Path("nowhere"))
-    look.refresh_all()
+    refresh_all(look)
     gone, there = projection(database).projects()
     assert gone.repo == "octo/gone" and "not a directory" in gone.problems[0]
     assert there.stories == 3 and there.problems == ()
@@ -144,7 +144,7 @@ def test_a_repository_that_cannot_be_opened_is_reported_beside_the_others(databa
 
 def test_rows_of_another_version_are_rebuilt(database, shop, monkeypatch):
     look = updater_for(database, shop=shop)
-    look.refresh_all()
+    refresh_all(look)
     codec.compute_schema_digest.cache_clear()
     monkeypatch.setattr(codec, "get_type_adapter", lambda kind, known=codec.get_type_adapter: known(int))
     other = codec.compute_schema_digest()
@@ -156,7 +156,7 @@ def test_rows_of_another_version_are_rebuilt(database, shop, monkeypatch):
             text("UPDATE projected_branches SET form = :form, board = :junk"), {"form": other, "junk": b"x"}
         )
     assert projection(database).projects()[0].prds == ()
-    look.refresh_all()
+    refresh_all(look)
     assert projection(database).projects()[0].stories == 3
 
 
@@ -164,7 +164,7 @@ def test_hostile_titles_stay_text_in_the_projection(database, tmp_path):
     repo = StateRepo(tmp_path / "r")
     title = "<script>alert(1)</script>\u202e\x00 ' OR 1=1; --"
     repo.put("p", {"p-1": "backlog"}, titles={"p-1": title})
-    updater_for(database, r=repo).refresh_all()
+    refresh_all(updater_for(database, r=repo))
     board = projection(database).project("octo/r")
     assert board is not None and "\x00" not in board.cards[0].title and "<script>" in board.cards[0].title
     assert board.cards[0].column is Column.PENDING

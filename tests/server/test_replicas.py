@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from postgres import binaries, postgres
 from sqlalchemy import text
-from state_repo import OPEN, StateRepo
+from state_repo import OPEN, StateRepo, refresh_all
 
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.event_log import announce
@@ -41,9 +41,9 @@ def test_both_replicas_read_and_one_announces(replicas, tmp_path):
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
     looks = [ProjectionUpdater(each, {"octo/shop": repo.path}, Path("nowhere")) for each in replicas]
-    looks[0].refresh_all()
+    refresh_all(looks[0])
     repo.put("shop", {"shop-1": "blocked"}, circuits=[OPEN])
-    at_once(*(look.refresh_all for look in looks))
+    at_once(*(lambda look=look: refresh_all(look) for look in looks))
     with replicas[0].reading() as connection:
         kinds = connection.execute(text("SELECT kind FROM events ORDER BY id")).scalars().all()
     assert kinds == ["task_status_changed", "circuit_state_changed"]

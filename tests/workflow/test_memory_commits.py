@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memories import read_memory
 from prd2pr.domain.memory_records import EstimateRecord, FailureRecord, Lesson
-from prd2pr.memory.commit import read_memory
 from prd2pr.state.git import Git
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from prd2pr.config import Retention
 from prd2pr.domain.memory_records import LibraryNote, Memory
 from prd2pr.errors import InputInvalid
-from prd2pr.memory.files import M, MemoryRecords, encode_memory_file, read_all_records
+from prd2pr.memory.files import M, encode_memory_file, read_all_records
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.prompt_text import MEMORY_TOKEN_CAP
 from prd2pr.memory.queries import RelevantMemory, find_relevant
@@ -31,11 +31,6 @@ def add_memory(change: StateChange, records: Iterable[Memory]) -> StateChange:
             raise InputInvalid(f"{path} would be written twice in one step", where=path)
         change = change.with_bytes(path, data)
     return change
-
-
-def read_memory(git: Git, commit: str) -> MemoryRecords:
-    """Return all records of a commit. Unreadable files are listed as problems."""
-    return read_all_records(read_files_under(git, commit, MEMORY))
 
 
 def has_memory(git: Git, commit: str) -> bool:

@@ -102,13 +102,6 @@ WRITE_CALLS = (
         lambda hub, github: hub.comment(first_issue(github), f"{MARK} x", marker=MARK),
     ),
     WriteCall(
-        "react_to_issue",
-        "POST */issues/*/reactions",
-        lambda hub, github: hub.react_to_issue(first_issue(github), "eyes"),
-        lambda github: [each.content for each in github.repo.issues[first_issue(github)].reactions],
-        ["eyes"],
-    ),
-    WriteCall(
         "open_issue",
         "POST */issues",
         lambda hub, github: hub.open_issue("new", f"{MARK} b", (), marker=MARK),

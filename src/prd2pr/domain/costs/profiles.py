@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 Profile = Literal["quick", "standard", "full"]
-PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 Executor = Literal["", "code", "model"]  # empty if the role does not run
 

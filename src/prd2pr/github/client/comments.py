@@ -81,14 +81,8 @@ class CommentCalls(RepositoryCalls):
         return any(json_reader.read_actor(each.get("user")).id in ids for each in found)
 
     def react(self, comment: int, reaction: Reaction) -> None:
-        self._add_reaction(self.api.path("issues", "comments", comment, "reactions"), reaction)
-
-    def react_to_issue(self, number: int, reaction: Reaction) -> None:
-        self._add_reaction(self.api.path("issues", number, "reactions"), reaction)
-
-    def _add_reaction(self, address: str, reaction: Reaction) -> None:
-        """Add a reaction to the comment or issue at `address`, unless it was deleted."""
-        me = self.me()
+        """Add a reaction to the comment, unless the comment was deleted."""
+        me, address = self.me(), self.api.path("issues", "comments", comment, "reactions")
         call = post_call(address, {"content": reaction})
         done = self.api.send_checked(call, lambda: self._has_reaction_by((me,), address, reaction) or None)
         if isinstance(done, ApiResponse) and done.status not in {404, 410}:

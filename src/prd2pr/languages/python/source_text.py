@@ -6,7 +6,6 @@ import ast
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from prd2pr.languages.mutation_plan import Edit
 from prd2pr.languages.python.test_model.module import FunctionNode, parse_python
 
 MAX_SHOWN_LENGTH = 70  # characters of code shown in messages
@@ -46,10 +45,6 @@ class SourceText:
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(each.lineno for each in decorators)])
         return self._line_starts[first - 1], self.span(node)[1], first
-
-    def apply_edit(self, edit: Edit) -> str:
-        start, end, replacement = edit
-        return (self.data[:start] + replacement.encode() + self.data[end:]).decode()
 
 
 @lru_cache(maxsize=256)

@@ -82,10 +82,6 @@ class MemoryIndex:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def on_disk(self) -> bool:
-        return not self._in_memory
-
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -60,12 +60,6 @@ def _make_row(delivery: InboxDelivery) -> tuple[object, ...]:
     )
 
 
-def count_deliveries(connection: Connection) -> dict[str, int]:
-    """Return the number of deliveries by state."""
-    rows = connection.execute(text("SELECT state, count(*) FROM deliveries GROUP BY state"))
-    return {str(state): int(number) for state, number in rows}
-
-
 def find_known_guids(connection: Connection, guids: Sequence[str]) -> set[str]:
     """Return those of the given ids that are stored and not dead."""
     found: set[str] = set()

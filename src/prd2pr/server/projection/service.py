@@ -70,24 +70,19 @@ class ProjectionUpdater:
         self._requested.put(repo)
         self._woken.set()
 
-    def refresh_all(self) -> None:
-        """Refresh all repositories now, in the calling thread."""
-        self._refresh_local()
-        self._refresh_hosted(None)
-
     # --- the thread ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         hosted_at = float("-inf")
         while not self._stopping.is_set():
             try:
-                self._refresh_local()
+                self.refresh_local()
                 requested = self._take_requests()
                 if time.monotonic() - hosted_at >= self._hosted_every:
                     hosted_at = time.monotonic()
-                    self._refresh_hosted(None)
+                    self.refresh_hosted(None)
                 elif requested:
-                    self._refresh_hosted(requested)
+                    self.refresh_hosted(requested)
             except Exception:  # top level of the thread: the next round may succeed
                 LOG.exception("the projection could not be refreshed")
                 self._stopping.wait(1)
@@ -99,7 +94,7 @@ class ProjectionUpdater:
     def _take_requests(self) -> set[str]:
         return {self._requested.get() for _ in range(self._requested.qsize())}  # no other thread takes from this queue
 
-    def _refresh_local(self) -> None:
+    def refresh_local(self) -> None:
         for repo, path in self._local.items():
             if self._stopping.is_set():
                 return
@@ -116,7 +111,7 @@ class ProjectionUpdater:
         if shelf:
             shelf.git.close()
 
-    def _refresh_hosted(self, requested: set[str] | None) -> None:
+    def refresh_hosted(self, requested: set[str] | None) -> None:
         """Refresh the given repositories; if None, list all of them again, refresh them and delete the others."""
         if requested is None:
             try:
