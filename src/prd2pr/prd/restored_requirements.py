@@ -70,8 +70,8 @@ def get_first_line(requirement: Requirement) -> str:
 def is_obsolete_question(question: str, prd: Prd) -> bool:
     """Return whether a question asks about a removed requirement that is back in the PRD with the same text."""
     name, _, rest = question.partition(" (")
-    said, asks, _ = rest.rpartition(f") {REMOVED_SENTENCE}")
+    first_line, asks, _ = rest.rpartition(f") {REMOVED_SENTENCE}")
     return bool(asks) and any(
-        get_requirement_key(each.id) == get_requirement_key(name) and get_first_line(each) == said
+        get_requirement_key(each.id) == get_requirement_key(name) and get_first_line(each) == first_line
         for each in prd.requirements
     )

@@ -271,12 +271,12 @@ class Verifier:
     def judge_again(self, claim: StepClaim) -> tuple[Evidence, Verdict]:
         assert claim.story is not None, "guaranteed by check_records"
         assert claim.proof is not None, "guaranteed by check_records"
-        said = claim.proof.evidence
+        saved = claim.proof.evidence
         context = StoryContext.from_cycle(
-            claim.step.prd, claim.story, claim.cycle_before, note=said.note, pre_implemented=said.pre_implemented
+            claim.step.prd, claim.story, claim.cycle_before, note=saved.note, pre_implemented=saved.pre_implemented
         )
         if claim.step.phase is Phase.RED:
-            context = replace(context, held_out=self.find_hidden_examples(claim, said))
+            context = replace(context, held_out=self.find_hidden_examples(claim, saved))
         docs = NO_DOCS
         if claim.step.phase is Phase.INTEGRATED:
             docs = render_claimed_docs(self.gather_context, claim, self.read_before)
@@ -299,10 +299,10 @@ class Verifier:
             and not any(list_differences(saved, whole))
         )
 
-    def find_hidden_examples(self, claim: StepClaim, said: Evidence) -> HiddenExamples | None:
+    def find_hidden_examples(self, claim: StepClaim, saved: Evidence) -> HiddenExamples | None:
         """Return RED's hidden examples, or None if there are none and the evidence says that none were required."""
         found = load_hidden_examples(claim.state, claim.step.story)
-        return found if found.files or said.held_out is not None else None
+        return found if found.files or saved.held_out is not None else None
 
     def check_verdict(self, claim: StepClaim, evidence: Evidence, verdict: Verdict) -> Iterator[Finding]:
         if not verdict.accepted:

@@ -61,11 +61,11 @@ def ask_about_removed(publication: Publication, number: int) -> None:
     diff = find_last_plan_diff(publication)
     if diff is None or not diff.asked:
         return
-    said = PlanReply(
+    reply = PlanReply(
         build_current_plan_view(publication, "", None), diff, suggest_step_after_removal(publication, diff)
     )
     marker = make_marker("waiting", publication.prd.id, f"removed/{publication.head}")
-    post_once(publication.hub, number, said, marker, commit_url=publication.request.commit_url)
+    post_once(publication.hub, number, reply, marker, commit_url=publication.request.commit_url)
 
 
 def suggest_step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextStep:

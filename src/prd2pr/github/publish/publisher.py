@@ -120,8 +120,8 @@ def make_marker_if_settled(publication: Publication) -> str:
 
 
 def find_current_shown_marker(publication: Publication, pull: Pull) -> str:
-    said = strip_run_link(render_status_text(publication.view(pull), marks=[]))
-    return make_marker("shown", publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
+    text = strip_run_link(render_status_text(publication.view(pull), marks=[]))
+    return make_marker("shown", publication.head, hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
 def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issue | None) -> None:

@@ -16,7 +16,7 @@ class RunbookStep(NamedTuple):
     """A command to type, and the file that mentions it."""
 
     command: str
-    said_in: str
+    named_in: str
     about: str = ""
     runs: str = ""  # what the command executes
 

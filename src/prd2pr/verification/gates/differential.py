@@ -77,17 +77,17 @@ _CALL_ORIGINS = {
 def check_behaviour_kept(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     if not policy.compare or not _is_comparison_required(evidence):
         return
-    parity = evidence.parity
-    if parity is None:
+    result = evidence.parity
+    if result is None:
         yield make_finding("RFC414", "old and new code were not compared on the same calls")
-    elif parity.problems:
-        yield from _report_problems(parity)
+    elif result.problems:
+        yield from _report_problems(result)
     else:
-        for each in parity.differences:
+        for each in result.differences:
             yield make_finding(
                 "RFC411" if each.grave else "RFC412", _format_difference(each), path=each.path, line=each.line
             )
-        yield from _check_new_code_tested(parity)
+        yield from _check_new_code_tested(result)
 
 
 def _is_comparison_required(evidence: Evidence) -> bool:
@@ -101,9 +101,9 @@ def _is_comparison_required(evidence: Evidence) -> bool:
     return bool(run.passed) and story and not compared.regressed
 
 
-def _report_problems(parity: DifferentialResult) -> Iterator[Finding]:
+def _report_problems(result: DifferentialResult) -> Iterator[Finding]:
     """Report why the code was not compared. If only the new code has the problem, the step is refused."""
-    for problem in parity.problems:
+    for problem in result.problems:
         yield make_finding("RFC415" if problem.startswith(AFTER_STEP_PREFIX) else "RFC414", problem)
 
 
@@ -111,8 +111,8 @@ def _format_difference(each: BehaviourDifference) -> str:
     return f"`{each.given}` gave {each.before} and now gives {each.after} ({_CALL_ORIGINS[each.origin]})"
 
 
-def _check_new_code_tested(parity: DifferentialResult) -> Iterator[Finding]:
-    code = "RFC416" if parity.partial else "RFC413"
-    for each in parity.unrun:
+def _check_new_code_tested(result: DifferentialResult) -> Iterator[Finding]:
+    code = "RFC416" if result.partial else "RFC413"
+    for each in result.unrun:
         inside = f" in `{each.function}`" if each.function else ""
         yield make_finding(code, f"new code that no test runs: `{each.what}`{inside}", path=each.path, line=each.line)

@@ -79,7 +79,7 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
     earlier = _start_earlier_trial(case, analysis, asked) if refactor and analysis.runs_in_parallel else None
     comparison = analysis.start_comparison(shown, restore) if refactor else None
     head = case.head_report(find_parent_directories(own), restore)
-    parity = comparison() if comparison else None
+    differential = comparison() if comparison else None
     mutation = trial.wait() if trial else None
     before = earlier.wait() if earlier else None
     confirmed = analysis.runs_in_parallel and (mutation is None or bool(mutation.problems))
@@ -96,8 +96,8 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
     green = is_passing(claimed, head) and not compared.regressed
     if refactor and green and not analysis.runs_in_parallel:
         before = _wait_for(_start_earlier_trial(case, analysis, asked))
-    if parity and parity.problems and green and (alone := analysis.start_comparison(shown, restore)):
-        parity = alone()  # it may have timed out next to three other processes
+    if differential and differential.problems and green and (alone := analysis.start_comparison(shown, restore)):
+        differential = alone()  # it may have timed out next to three other processes
     return Evidence(
         **analysis.build_common_fields(),
         **(analysis.describe_refactoring() if refactor else {}),
@@ -110,7 +110,7 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
         bite=analysis.drop_exempt_results(mutation) if mutation and green else None,
         bite_before=before,
         removal=removal,
-        parity=parity if green else None,
+        parity=differential if green else None,
     )
 
 

@@ -35,9 +35,9 @@ def find_manifest_facts(pair: TreePair, phase: Phase) -> Iterator[Fact]:
         return
     before, after = (side.texts(lambda path: path in paths) for side in (pair.base, pair.head))
     for path in paths:
-        said = describe_other_changes(path, before.get(path, ""), after.get(path, ""))
-        if said:
-            yield Fact(code=_MANIFEST_CODES[phase], path=path, message=f"{said}, which may decide how tests run")
+        change = describe_other_changes(path, before.get(path, ""), after.get(path, ""))
+        if change:
+            yield Fact(code=_MANIFEST_CODES[phase], path=path, message=f"{change}, which may decide how tests run")
 
 
 def gather(

@@ -68,18 +68,18 @@ FAULT_LABELS: dict[FaultOutcome, FaultLabel] = {
 FAULT_ORDER: tuple[FaultLabel, ...] = ("not noticed", "not judged", "noticed")
 
 
-def format_parity_summary(parity: DifferentialResult) -> str:
-    if parity.problems:
-        return f"Old and new code could not be compared: {parity.problems[0]}."
-    calls = sum(each.calls - each.unjudged for each in parity.functions)
+def format_differential_summary(result: DifferentialResult) -> str:
+    if result.problems:
+        return f"Old and new code could not be compared: {result.problems[0]}."
+    calls = sum(each.calls - each.unjudged for each in result.functions)
     if not calls:
         return "There was no public function whose calls could be compared."
-    unjudged = sum(each.unjudged for each in parity.functions)
-    differing = sum(each.differing for each in parity.functions)
+    unjudged = sum(each.unjudged for each in result.functions)
+    differing = sum(each.differing for each in result.functions)
     ended = f"{differing:,} with a different result" if differing else "all with the same result"
     left = f"; {unjudged:,} more depend on time, randomness or the environment and were not judged" if unjudged else ""
     return (
-        f"{count(calls, 'call')} of {count(len(parity.functions), 'public function')}, before and after: {ended}{left}."
+        f"{count(calls, 'call')} of {count(len(result.functions), 'public function')}, before and after: {ended}{left}."
     )
 
 
@@ -228,7 +228,7 @@ def list_evidence_sentences(evidence: Evidence) -> tuple[str, ...]:
             format_replay_summary(evidence.bite),
         ]
     if evidence.parity:
-        sentences.append(format_parity_summary(evidence.parity))
+        sentences.append(format_differential_summary(evidence.parity))
     sentences.append(describe_hidden_examples(evidence))
     return tuple(sentence for sentence in sentences if sentence)
 
