@@ -20,9 +20,9 @@ from prd2pr.github.wave import (
     compute_total_spend,
     find_latest_spend_by_run,
     is_record_of_run,
+    make_run_record_id,
     parse_story_job,
     parse_wave,
-    record_id_for_run,
     split_budget,
 )
 
@@ -92,9 +92,9 @@ def test_a_jobs_share_replaces_the_run_limit_and_keeps_the_others():
 
 
 def test_the_records_of_a_runs_jobs_are_found_by_its_number():
-    mine, other = record_id_for_run("20260101T000000Z-aa", "9001"), record_id_for_run("20260101T000000Z-bb", "19001")
+    mine, other = make_run_record_id("20260101T000000Z-aa", "9001"), make_run_record_id("20260101T000000Z-bb", "19001")
     assert is_record_of_run(mine, "9001") and not is_record_of_run(other, "9001") and not is_record_of_run(mine, "")
-    assert record_id_for_run("x", "") == "x"
+    assert make_run_record_id("x", "") == "x"
     assert compute_total_spend({mine: Spend(usd=1), other: Spend(usd=2)}).usd == 3
 
 

@@ -23,7 +23,7 @@ from prd2pr.domain.evidence import (
 from prd2pr.domain.records import HiddenExampleFile, Phase, PlannedSymbol
 from prd2pr.languages.python.hidden_examples import is_hidden_example, merge_hidden_examples, separate_hidden_examples
 from prd2pr.proof.compare import list_differences
-from prd2pr.verification.verdict import GatePolicy, green_gate, red_gate
+from prd2pr.verification.verdict import GatePolicy, judge_green, judge_red
 
 SHOWN, HELD = "tests/tdd/s-1/test_a.py", "tests/tdd/s-1/test_a_held_out.py"
 TEST, EXAMPLE = f"{SHOWN}::test_a", f"{HELD}::test_secret"
@@ -95,29 +95,29 @@ def test_hidden_examples_are_only_in_their_own_record() -> None:
 
 
 def test_red_judges_both() -> None:
-    assert codes(red_gate(separate_hidden_examples(red(ended(EXAMPLE)), FILES, CRITERIA), GatePolicy())) == set()
+    assert codes(judge_red(separate_hidden_examples(red(ended(EXAMPLE)), FILES, CRITERIA), GatePolicy())) == set()
     passes = separate_hidden_examples(red(ended(EXAMPLE, "passed")), FILES, CRITERIA)
-    assert codes(red_gate(passes, GatePolicy())) == {"RED104"}
+    assert codes(judge_red(passes, GatePolicy())) == {"RED104"}
     vacuous = red(ended(EXAMPLE), facts=(Fact(code="RED401", path=HELD, line=3, test=EXAMPLE),))
-    assert "RED401" in codes(red_gate(separate_hidden_examples(vacuous, FILES, CRITERIA), GatePolicy()))
+    assert "RED401" in codes(judge_red(separate_hidden_examples(vacuous, FILES, CRITERIA), GatePolicy()))
 
 
 def test_red_requires_the_criterion_in_both_files() -> None:
     nameless = separate_hidden_examples(red(ended(EXAMPLE)), FILES, ())
-    assert codes(red_gate(nameless, GatePolicy())) == {"RED212"}
+    assert codes(judge_red(nameless, GatePolicy())) == {"RED212"}
     only_held = red(ended(EXAMPLE), coverage=(Coverage(criterion="s-1.c1", tests=(EXAMPLE,)),))
-    assert codes(red_gate(separate_hidden_examples(only_held, FILES, CRITERIA), GatePolicy())) == {"RED210"}
+    assert codes(judge_red(separate_hidden_examples(only_held, FILES, CRITERIA), GatePolicy())) == {"RED210"}
 
 
 def test_red_requires_visible_tests() -> None:
     example = ended(EXAMPLE)
     alone = red(example, story_tests=(EXAMPLE,), declared=(EXAMPLE,), head_run=run(example), repeat_run=run(example))
-    assert "RED201" in codes(red_gate(separate_hidden_examples(alone, FILES, CRITERIA), GatePolicy()))
+    assert "RED201" in codes(judge_red(separate_hidden_examples(alone, FILES, CRITERIA), GatePolicy()))
 
 
 @pytest.mark.parametrize("outcome", ["failed", "skipped"])
 def test_green_reveals_only_criterion_and_kind(outcome: str) -> None:
-    verdict = green_gate(green(ended(EXAMPLE, outcome), *FILES), GatePolicy())
+    verdict = judge_green(green(ended(EXAMPLE, outcome), *FILES), GatePolicy())
     assert codes(verdict) == {"GRN308"}
     said = verdict.model_dump_json()
     assert "criterion s-1.c1" in said
@@ -129,7 +129,7 @@ def test_green_reveals_only_criterion_and_kind(outcome: str) -> None:
 def test_green_does_not_reveal_changes_to_a_hidden_file() -> None:
     lock = LockedFile(path=HELD, expected="2", actual="3", detail="line 3 `== 4711` became `== 1`")
     seen = green(ended(EXAMPLE, "passed"), *FILES)
-    verdict = green_gate(seen.model_copy(update={"locked": (seen.locked[0], lock)}), GatePolicy())
+    verdict = judge_green(seen.model_copy(update={"locked": (seen.locked[0], lock)}), GatePolicy())
     assert "GRN201" in codes(verdict)
     assert "4711" not in verdict.model_dump_json()
 
@@ -138,7 +138,7 @@ def test_green_does_not_reveal_output_of_a_hidden_test() -> None:
     seen = green(ended(EXAMPLE, "passed"), *FILES)
     assert seen.head_run is not None
     odd = seen.head_run.model_copy(update={"honest": False, "problems": (f"{EXAMPLE}[4711] was reported twice",)})
-    verdict = green_gate(seen.model_copy(update={"head_run": odd}), GatePolicy())
+    verdict = judge_green(seen.model_copy(update={"head_run": odd}), GatePolicy())
     assert "RUN101" in codes(verdict)
     assert "4711" not in verdict.model_dump_json()
 
@@ -146,9 +146,9 @@ def test_green_does_not_reveal_output_of_a_hidden_test() -> None:
 def test_green_without_hidden_examples_warns_only_if_required() -> None:
     none = green(ended(TEST, "passed"))
     none = none.model_copy(update={"held_out": HiddenExamplesEvidence()})
-    assert "GRN309" in codes(green_gate(none, GatePolicy()), "warning")
+    assert "GRN309" in codes(judge_green(none, GatePolicy()), "warning")
     unasked = none.model_copy(update={"held_out": None})
-    assert "GRN309" not in codes(green_gate(unasked, GatePolicy()), "warning")
+    assert "GRN309" not in codes(judge_green(unasked, GatePolicy()), "warning")
 
 
 def test_verify_compares_hidden_example_results() -> None:

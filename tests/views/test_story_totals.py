@@ -11,7 +11,7 @@ from prd2pr.domain.evidence import TestResult
 from prd2pr.reports.story_reader import build_story_account
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, select_shown_stories
 from prd2pr.views.stories.facts import PrdFacts
-from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, sum_by_phase
+from prd2pr.views.stories.story_totals import StoryAccount, format_account, parse_account, sum_by_phase
 
 LARGE = 450
 
@@ -51,8 +51,8 @@ def test_totals_round_trip() -> None:
     branch = sample()
     account = build_story_account(facts_of(branch), branch.backlog.stories[0])
     assert account is not None and account.tests == 3 and account.gates == 3 and len(account.costs) == 5
-    assert account_from_line(account_to_line(account)) == account
-    assert account_from_line("-") is None and account_from_line("[1]") is None and account_from_line("") is None
+    assert parse_account(format_account(account)) == account
+    assert parse_account("-") is None and parse_account("[1]") is None and parse_account("") is None
 
 
 def test_doubtful_story_has_no_totals() -> None:

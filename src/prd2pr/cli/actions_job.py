@@ -154,11 +154,13 @@ class ActionsJob:
         """Write a JSON report for later steps and return its path."""
         directory = Path(self.env.get("RUNNER_TEMP") or self.env.get("GITHUB_WORKSPACE") or ".")
         path = directory / "prd2pr-report.json"
-        path.write_text(json.dumps([report_entry(outcome) for outcome in outcomes], indent=2) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps([build_report_entry(outcome) for outcome in outcomes], indent=2) + "\n", encoding="utf-8"
+        )
         return str(path)
 
 
-def report_entry(outcome: PrdOutcome) -> dict[str, Any]:
+def build_report_entry(outcome: PrdOutcome) -> dict[str, Any]:
     return {
         "outcome": outcome.status,
         "reason": outcome.reason,

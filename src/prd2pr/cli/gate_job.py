@@ -88,7 +88,7 @@ def find_prd_id(issue: dict[str, Any]) -> str:
     number = issue.get("number")
     try:
         if get_object(issue, "pull_request"):
-            found = prd_id_from_branch(
+            found = find_branch_prd_id(
                 get_object(call_api("GET", f"{make_repository_path()}/pulls/{number}", missing={}), "head")
             )
         else:
@@ -98,7 +98,7 @@ def find_prd_id(issue: dict[str, Any]) -> str:
     return found if PRD_ID.fullmatch(found) else ""
 
 
-def prd_id_from_branch(head: dict[str, Any]) -> str:
+def find_branch_prd_id(head: dict[str, Any]) -> str:
     branch = str(head.get("ref") or "")
     if branch.startswith(DEFAULT_PREFIX):
         return branch.removeprefix(DEFAULT_PREFIX)

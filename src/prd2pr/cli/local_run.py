@@ -48,7 +48,7 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
             page = publish_local_page(session)
             report_run(session, outcome, page)
     if options.json:
-        sys.stdout.write(json.dumps(run_json(session, outcome, page)) + "\n")
+        sys.stdout.write(json.dumps(build_run_json(session, outcome, page)) + "\n")
     return outcome
 
 
@@ -147,7 +147,7 @@ def find_blocked(session: Session) -> BlockedView | None:
     return build_blocked_view(load_action_context(session, state), session.target.branch)
 
 
-def run_json(session: Session, outcome: RunOutcome, page: str) -> dict[str, object]:
+def build_run_json(session: Session, outcome: RunOutcome, page: str) -> dict[str, object]:
     stop: NoAction = outcome.stop
     blocked_story = find_blocked(session) if stop.outcome == "blocked" else None
     return {

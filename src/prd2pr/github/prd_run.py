@@ -33,7 +33,7 @@ from prd2pr.github.preconditions import (
 )
 from prd2pr.github.publish.proof import RESTORE_STEP
 from prd2pr.github.unhandled_commands import answer_query, reply_to_trigger
-from prd2pr.github.wave import record_id_for_run
+from prd2pr.github.wave import make_run_record_id
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.workflow.run import get_current_head
@@ -81,7 +81,7 @@ def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> P
     session.log.branch_writes.pending = found.subject.started_by
     if context.job.handoff:
         # the jobs of one workflow run share one budget
-        session.log.id = record_id_for_run(session.log.id, context.job.run_number)
+        session.log.id = make_run_record_id(session.log.id, context.job.run_number)
     activity = RunActivity(requested=requested)
     run = PrdRun(context, session, queue, None if pull and pull.merged else pull, activity)
     run.session = replace(

@@ -128,7 +128,7 @@ def apply_share(limits: UsageLimits, share: Share) -> UsageLimits:
     )
 
 
-def record_id_for_run(record: str, run_number: str) -> str:
+def make_run_record_id(record: str, run_number: str) -> str:
     """Add the number of the workflow run to the id of a job's record, because its jobs share one budget."""
     return f"{record}-{run_number}" if run_number else record
 

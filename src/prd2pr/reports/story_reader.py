@@ -19,7 +19,7 @@ from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
 from prd2pr.views.stories.facts import ACCOUNTED_PROGRESS, CommitFacts, PrdFacts, StepKey
-from prd2pr.views.stories.story_totals import StoryAccount, account_from_line, account_to_line, compute_step_cost
+from prd2pr.views.stories.story_totals import StoryAccount, compute_step_cost, format_account, parse_account
 
 BATCH_SIZE = 100  # number of stories whose records are in memory at the same time
 NO_ACCOUNT = "-"  # marks a story that must be read in full
@@ -114,9 +114,9 @@ def load_accounts(
         facts = build_branch_facts(state, read.cycles, read.proofs, commits)
         for name in names:
             account = build_story_account(facts, far[name])
-            kept.put(keys[name], account_to_line(account) if account else NO_ACCOUNT)
+            kept.put(keys[name], format_account(account) if account else NO_ACCOUNT)
     kept.save()
-    found = {name: account_from_line(kept.get(keys[name]) or NO_ACCOUNT) for name in far}
+    found = {name: parse_account(kept.get(keys[name]) or NO_ACCOUNT) for name in far}
     return {name: account for name, account in found.items() if account is not None}
 
 

@@ -13,30 +13,30 @@ from prd2pr.verification.gates.integrated import check_integrated
 from prd2pr.verification.gates.red import check_red
 from prd2pr.verification.gates.refactor import check_refactor
 
-__all__ = ["GATES", "GatePolicy", "green_gate", "integrated_gate", "red_gate", "refactor_gate"]
+__all__ = ["GATES", "GatePolicy", "judge_green", "judge_integrated", "judge_red", "judge_refactor"]
 
 
-def red_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+def judge_red(evidence: Evidence, policy: GatePolicy) -> Verdict:
     return build_verdict(Phase.RED, check_red(evidence, policy), policy)
 
 
-def green_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+def judge_green(evidence: Evidence, policy: GatePolicy) -> Verdict:
     return build_verdict(Phase.GREEN, check_green(evidence, policy), policy)
 
 
-def refactor_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+def judge_refactor(evidence: Evidence, policy: GatePolicy) -> Verdict:
     return build_verdict(Phase.REFACTOR, check_refactor(evidence, policy), policy)
 
 
-def integrated_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+def judge_integrated(evidence: Evidence, policy: GatePolicy) -> Verdict:
     return build_verdict(Phase.INTEGRATED, check_integrated(evidence, policy), policy)
 
 
 GATES: dict[Phase, Callable[[Evidence, GatePolicy], Verdict]] = {
-    Phase.RED: red_gate,
-    Phase.GREEN: green_gate,
-    Phase.REFACTOR: refactor_gate,
-    Phase.INTEGRATED: integrated_gate,
+    Phase.RED: judge_red,
+    Phase.GREEN: judge_green,
+    Phase.REFACTOR: judge_refactor,
+    Phase.INTEGRATED: judge_integrated,
 }
 
 

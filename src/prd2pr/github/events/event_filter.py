@@ -80,7 +80,7 @@ def check_pull(event: dict[str, Any]) -> str:
     return PULL_UNCHANGED
 
 
-def always_relevant(_: dict[str, Any]) -> str:
+def accept_event(_: dict[str, Any]) -> str:
     return ""
 
 
@@ -89,9 +89,9 @@ FILTERS_BY_EVENT = {
     "issue_comment": check_comment,
     "issues": check_issue,
     "pull_request": check_pull,
-    "workflow_dispatch": always_relevant,
-    "repository_dispatch": always_relevant,
-    "schedule": always_relevant,
-    "installation": always_relevant,
-    "installation_repositories": always_relevant,
+    "workflow_dispatch": accept_event,
+    "repository_dispatch": accept_event,
+    "schedule": accept_event,
+    "installation": accept_event,
+    "installation_repositories": accept_event,
 }

@@ -15,7 +15,7 @@ from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
-from prd2pr.github.wave import StoryJobInput, apply_share, record_id_for_run
+from prd2pr.github.wave import StoryJobInput, apply_share, make_run_record_id
 from prd2pr.prd.issue_ids import parse_issue_number
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.store import StateStore
@@ -67,7 +67,7 @@ def open_story_run(context: GitHubContext, story_input: StoryJobInput) -> StoryR
         constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, story_input.share)),
     )
     own = make_story_session(session, story_input.story)
-    own.log.id = record_id_for_run(own.log.id, context.job.run_number)
+    own.log.id = make_run_record_id(own.log.id, context.job.run_number)
     there = sync_branch(context.git, context.remote, own.target.branch)
     run = StoryRun(context, session, own, story_input.story)
     story = next((each for each in state.backlog.stories if each.id == story_input.story), None)

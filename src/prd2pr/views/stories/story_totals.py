@@ -27,14 +27,14 @@ class StoryAccount:
     costs: tuple[StepCost, ...] = ()  # one for each step
 
 
-def account_to_line(account: StoryAccount) -> str:
+def format_account(account: StoryAccount) -> str:
     return json.dumps(
         [account.progress, account.tests, account.gates, account.files, account.last_run, account.costs],
         separators=(",", ":"),
     )
 
 
-def account_from_line(line: str) -> StoryAccount | None:
+def parse_account(line: str) -> StoryAccount | None:
     """Parse a cached line, or return None if it is invalid."""
     try:
         progress, tests, gates, files, last_run, costs = json.loads(line)

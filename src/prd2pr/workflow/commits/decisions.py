@@ -17,7 +17,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
 from prd2pr.workflow.phases.attempts import (
     Position,
     collect_refused_writes,
@@ -57,7 +57,7 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
     if outcome.about:
         change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, pending, found, outcome))
     session.log.add(decision.at, "note", story=pending.story, text=format_note_text(decision, outcome))
-    return AppliedDecision(land(session, pending, change), found, outcome)
+    return AppliedDecision(land_commit(session, pending, change), found, outcome)
 
 
 def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:

@@ -12,7 +12,7 @@ from prd2pr.domain.records import Cycle, Phase, ProjectState, RefusedAttempt, St
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
 from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
@@ -108,7 +108,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
     }
     cycle = append_cycle_step(note.cycle.model_copy(update=updates), step)
     session.log.add(at, "note", story=story, text=note.text)
-    return land(session, pending, make_note_change(session, position, cycle, note.by, at)), cycle
+    return land_commit(session, pending, make_note_change(session, position, cycle, note.by, at)), cycle
 
 
 def make_note_change(session: Session, position: Position, cycle: Cycle, by: str, at: str) -> StateChange:

@@ -66,7 +66,7 @@ class PendingCommit:
         return compute_evidence_digest(self.evidence)
 
 
-def land(session: Session, pending: PendingCommit, change: StateChange) -> str:
+def land_commit(session: Session, pending: PendingCommit, change: StateChange) -> str:
     """Make the commit and move the branch to it. Raise BranchMoved if the branch moved meanwhile."""
     session.log.steps.append(f"{pending.story}/{pending.n}")
     layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
@@ -182,7 +182,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
     change = add_memory(change, make_plan_memory(session, head, 1, at))
     change = drop_expired(change, session.git, head, now=at, retention=session.config.retention)
     spend = sum_spend(session.services.journal.entries_since(head))
-    sha = land(session, pending, change)
+    sha = land_commit(session, pending, change)
     session.progress.say(
         "phase",
         story=session.prd.id,
@@ -268,7 +268,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
     change = pages.add_to(make_story_change(session, position, cycle, passed.phase, at))
     change = add_role_records(session, position.head, position.story.id, change)
     change = add_memory(change, passed.learnt)
-    sha = land(session, pending, change)
+    sha = land_commit(session, pending, change)
     session.progress.say(
         "phase",
         story=position.story.id,
@@ -419,4 +419,4 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         change = add_role_records(session, position.head, story, change)
         change = add_memory(change, make_block_memory(session, position, note.cycle, n, at))
     session.log.add(at, "note", story=story, text=note.text)
-    return land(session, pending, change)
+    return land_commit(session, pending, change)

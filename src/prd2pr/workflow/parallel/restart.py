@@ -16,7 +16,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
 from prd2pr.workflow.interfaces import BranchWriter
 from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, list_refused_attempts, sum_step_spend
 from prd2pr.workflow.run import load_position
@@ -51,7 +51,7 @@ def restart_story(own: Session, story: str, trunk: str, tip: str, reason: str) -
     pending = make_restart_commit(own, position, f"{RESTART_NOTE}: {clip(clean_line(reason), MAX_REASON)}")
     change = make_restart_change(own, position, old_cycle, pending, read_run_files(own, trunk, tip))
     restart_session = replace(own, services=replace(own.services, writer=RestartWriter(own.services.writer, tip)))
-    return load_story_position(own, land(restart_session, pending, change), story)
+    return load_story_position(own, land_commit(restart_session, pending, change), story)
 
 
 def rebase_restarted_story(own: Session, story: str, tip: str) -> None:

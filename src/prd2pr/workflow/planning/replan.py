@@ -16,7 +16,7 @@ from prd2pr.planning.plan_diff import (
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, add_prd_to_tree, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import PendingCommit, add_prd_to_tree, encode_ungated_proof, land_commit
 from prd2pr.workflow.commits.text import replan_message
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import find_unproven_work
@@ -100,7 +100,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
         documents = documents.with_doc(paths.sprint(sprint.id), sprint)
     session.log.add(at, "replanned", kept=len(diff.kept), new=len(diff.new), changed=len(diff.changed))
     spend = sum_spend(session.services.journal.entries_since(state.commit))
-    sha = land(session, pending, documents)
+    sha = land_commit(session, pending, documents)
     session.progress.say(
         "phase",
         story=session.prd.id,
