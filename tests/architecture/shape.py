@@ -15,6 +15,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "prd2pr"
 LANGUAGES = ("golang", "java", "javascript", "python", "rust", "generic")
 # `prd2pr.client` is used without the rest of prd2pr, so its models are named as users expect them.
 PUBLIC_API = "client/"
+# Each probe is loaded by itself into the project's interpreter, so probes cannot import each other's type aliases.
+PROBES = "languages/python/probes/"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,16 @@ class Module:
         for node in self.tree.body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield node
+
+    @property
+    def type_aliases(self) -> Iterator[str]:
+        """Names such as `Reader = Callable[...]`: capitalized, and neither constants nor type variables."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, value = node.targets[0].id, node.value
+                variable = isinstance(value, ast.Call) and ast.unparse(value.func) in {"TypeVar", "ParamSpec"}
+                if name[0].isupper() and not name.isupper() and not variable:
+                    yield name
 
     @property
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -132,15 +144,18 @@ class Shape:
 
     @cached_property
     def repeated_names(self) -> dict[str, tuple[str, ...]]:
-        """Public classes and functions that several modules define, except for the same role in sibling packages.
+        """Public classes, functions and type aliases that several modules define.
 
         A language has the same function names as its siblings; within Python, which has most modules, names are unique.
         """
         places: dict[str, set[str]] = defaultdict(set)
         for module in self.modules:
-            for node in module.definitions:
-                if not node.name.startswith("_") and not module.path.startswith(PUBLIC_API):
-                    places[node.name].add(module.path)
+            names = [node.name for node in module.definitions]
+            if not module.path.startswith(PROBES):
+                names += module.type_aliases
+            for name in names:
+                if not name.startswith("_") and not module.path.startswith(PUBLIC_API):
+                    places[name].add(module.path)
         roles = {name: {role_of(name, path) for path in paths} for name, paths in places.items()}
         python = {
             name: sum(path.startswith("languages/python/") for path in paths)

@@ -135,6 +135,12 @@ def test_a_public_name_is_defined_once(shape: Shape) -> None:
     assert shape.repeated_names == {}
 
 
+def test_repeated_names_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class One: ...\nTwo = int | str\nItem = TypeVar('Item')\nTHREE = 3\n_Four = int")
+    (tmp_path / "b.py").write_text("One = dict[str, int]\nTwo = str\nItem = TypeVar('Item')\nTHREE = 3\n_Four = int")
+    assert read_shape(tmp_path).repeated_names == {"One": ("a.py", "b.py"), "Two": ("a.py", "b.py")}
+
+
 def test_no_run_of_lines_is_repeated(shape: Shape) -> None:
     """Lines are compared without indentation, in the same module too. Imports, brackets and blank lines count like any
     other: a long list of names that two modules import is avoided by importing their module."""

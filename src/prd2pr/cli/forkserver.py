@@ -27,10 +27,10 @@ from prd2pr.domain.records import Spend
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.workflow.parallel.pool import StoryResult
 
-Line = dict[str, Any]
+WorkerMessage = dict[str, Any]
 ServeWorker = Callable[["Channel"], None]
 INTERRUPTED = 130
-STOP: Line = {"stop": True}
+STOP: WorkerMessage = {"stop": True}
 SHUTDOWN_SECONDS = 3.0  # time for a stopped worker to clean up after its test runs
 
 
@@ -43,11 +43,11 @@ class Channel:
     def fileno(self) -> int:
         return self.pipe.fileno()
 
-    def send(self, line: Line) -> None:
+    def send(self, line: WorkerMessage) -> None:
         with self._lock:
             self.pipe.sendall(json.dumps(line, default=str).encode() + b"\n")
 
-    def receive(self) -> list[Line] | None:
+    def receive(self) -> list[WorkerMessage] | None:
         """Wait for data and return the complete lines, or None if the other end is closed."""
         data = receive_bytes(self.pipe)
         if not data:
@@ -55,12 +55,12 @@ class Channel:
         *lines, self._partial = (self._partial + data).split(b"\n")
         return [json.loads(line) for line in lines]
 
-    def commands(self) -> Iterator[Line]:
+    def commands(self) -> Iterator[WorkerMessage]:
         """Yield the commands for this worker until the pipe closes.
 
         If the pipe closes while a command is running, the process exits at once.
         """
-        pending: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
+        pending: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         busy = threading.Lock()
 
         def listen() -> None:
@@ -189,7 +189,7 @@ class Workers:
 
     forkserver: ForkServer
     limit: int
-    common: Line  # sent to each worker with its story
+    common: WorkerMessage  # sent to each worker with its story
     monitor: WorkerMonitor
     idle: list[tuple[Channel, int]] = field(default_factory=list)
     busy: dict[str, tuple[Channel, int]] = field(default_factory=dict)
@@ -267,7 +267,7 @@ def receive_bytes(pipe: socket.socket) -> bytes:
         return b""
 
 
-def encode_result(result: StoryResult) -> Line:
+def encode_result(result: StoryResult) -> WorkerMessage:
     stop, problem = result.stop, result.problem
     return {
         "story": result.story,
@@ -281,7 +281,7 @@ def encode_result(result: StoryResult) -> Line:
     }
 
 
-def decode_result(line: Line) -> StoryResult:
+def decode_result(line: WorkerMessage) -> StoryResult:
     return StoryResult(
         story=line["story"],
         outcome=line["outcome"],

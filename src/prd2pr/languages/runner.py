@@ -32,7 +32,7 @@ from prd2pr.languages.python.runner.prewarmed_process import RunDirectories, mak
 from prd2pr.languages.registry import get_language, get_runner_kind
 from prd2pr.languages.results import CompletedRun, judge_run
 from prd2pr.languages.runner_kinds import CanaryTests, ProgramOutput, RunnerContext, RunnerKind, RunnerProgram
-from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.languages.test_runner import DifferentialRequest, Export, MutationRequest, RunRequest
 from prd2pr.sandbox.child_process import Child, DiskUse, PipeEnds
 from prd2pr.sandbox.detection import (
     NO_SANDBOX,
@@ -46,7 +46,6 @@ from prd2pr.sandbox.detection import (
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord, StartedProcess
 
-Export = Callable[[str, Path, Mapping[str, str]], None]
 Edits = Mapping[str, tuple[Edit, ...]]  # path → faults as start, end and text
 
 LAUNCHER = Path(__file__).with_name("programs") / "launcher.py"

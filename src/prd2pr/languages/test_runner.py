@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from prd2pr.domain.evidence import RunReport
@@ -12,6 +13,8 @@ from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.stack import Stack
 from prd2pr.languages.differential_plan import DifferentialPlan
 from prd2pr.languages.mutation_plan import MutationPlan
+
+Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob that replaces it
 
 
 @dataclass(frozen=True)

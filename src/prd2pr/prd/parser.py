@@ -140,10 +140,10 @@ def _find_requirements(outline: Outline, kinds: list[SectionKind], path: str) ->
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 Metadata = dict[str, Any]
-Reader = Callable[[str, str, Outline], LoadedDocument]  # fills the outline and returns the top-level keys
+DocumentReader = Callable[[str, str, Outline], LoadedDocument]  # fills the outline and returns the top-level keys
 
 
-def _select_reader(path: str) -> Reader:
+def _select_reader(path: str) -> DocumentReader:
     suffix = path.lower().rpartition("/")[2].rpartition(".")[2]
     reader = _READERS.get(suffix)
     if reader is None:
@@ -184,7 +184,7 @@ def _read_loaded(loaded: LoadedDocument, path: str, outline: Outline) -> LoadedD
     return loaded
 
 
-_READERS: dict[str, Reader] = {
+_READERS: dict[str, DocumentReader] = {
     "md": _read_markdown,
     "markdown": _read_markdown,
     "yml": _read_yaml,

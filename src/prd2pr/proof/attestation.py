@@ -18,7 +18,7 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 COMPARED_FIELDS = ("result", "configuration", "passedTests", "warnedTests", "failedTests")
 
-Statement = dict[str, Any]
+StatementJson = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class StatementCheck:
         }
 
 
-def build_statement(step: AttestedStep, *, url: str = "") -> Statement:
+def build_statement(step: AttestedStep, *, url: str = "") -> StatementJson:
     return {
         "_type": STATEMENT_TYPE,
         "subject": build_subjects(step),

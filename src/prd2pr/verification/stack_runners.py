@@ -18,11 +18,9 @@ from prd2pr.errors import SetupProblem
 from prd2pr.languages.project.dependencies import Dependencies
 from prd2pr.languages.runner import LanguageRunner
 from prd2pr.languages.stack_paths import prefix_paths
-from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.languages.test_runner import DifferentialRequest, Export, MutationRequest, RunRequest
 from prd2pr.sandbox.interpreter import find_python
 from prd2pr.verification.run_cache import IdentifiedRunner
-
-Export = Callable[[str, Path, Mapping[str, str]], None]
 
 
 def open_other_runner(

@@ -6,7 +6,7 @@ import pytest
 
 from prd2pr.errors import HubUnreachable, RateLimited
 from prd2pr.github.client.calls import RepositoryApi
-from prd2pr.github.client.exchange import ApiResponse, CallOutcome, NoResponse, RestCall, join_path
+from prd2pr.github.client.exchange import ApiOutcome, ApiResponse, NoResponse, RestCall, join_path
 from prd2pr.github.client.retry import FailedCall, classify_outcome, limit_seconds
 from prd2pr.retry import RetryPolicy
 
@@ -18,14 +18,14 @@ NOW = 1000.0
 class Answers:
     """Answers every call with the same outcome."""
 
-    def __init__(self, outcome: CallOutcome) -> None:
+    def __init__(self, outcome: ApiOutcome) -> None:
         self.slept: list[float] = []
         self.sent = 0
         self._outcome = outcome
         policy = RetryPolicy(sleep=self.slept.append, jitter=lambda: 1.0, now=lambda: NOW)
         self.api = RepositoryApi(self._send, "o/r", policy)
 
-    def _send(self, _: RestCall) -> CallOutcome:
+    def _send(self, _: RestCall) -> ApiOutcome:
         self.sent += 1
         return self._outcome
 
@@ -45,7 +45,7 @@ def test_a_missing_permission_is_not_a_rate_limit():
 @pytest.mark.parametrize(
     "outcome", [ApiResponse(500, {}), ApiResponse(502, {}), ApiResponse(504, {}), NoResponse("cut", arrived=True)]
 )
-def test_a_read_is_retried_and_a_write_looks_first(outcome: CallOutcome):
+def test_a_read_is_retried_and_a_write_looks_first(outcome: ApiOutcome):
     read, write = (classify_outcome(call, outcome, NOW) for call in (READ, WRITE))
     assert isinstance(read, FailedCall) and not read.may_be_done
     assert isinstance(write, FailedCall) and write.may_be_done

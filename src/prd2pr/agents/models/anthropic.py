@@ -16,10 +16,10 @@ import httpx2
 from anthropic.types import Message as SdkMessage
 from anthropic.types import Model as SdkModelNames
 
-from prd2pr.agents.models.anthropic_messages import Json, to_anthropic_request
+from prd2pr.agents.models.anthropic_messages import to_anthropic_request
 from prd2pr.agents.models.base import Block, Message, Reply, Request, Text, ToolUse
 from prd2pr.agents.models.credentials import read_anthropic_key, read_base_url, redact_secrets
-from prd2pr.agents.models.message_blocks import Stop
+from prd2pr.agents.models.message_blocks import Json, Stop
 from prd2pr.agents.models.retry import MODEL_RETRIES, RETRIED_STATUS, TransientFailure, call_with_retries
 from prd2pr.agents.models.usage import Prices, Usage, estimate_call, find_price
 from prd2pr.domain.costs.budget import CallEstimate

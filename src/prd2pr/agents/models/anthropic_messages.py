@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from prd2pr.agents.models.base import Block, Message, Request, Text, ToolResult, ToolUse
+from prd2pr.agents.models.message_blocks import Json
 from prd2pr.errors import ModelProblem
 
-Json = dict[str, Any]
 ThinkingLookup = Callable[[Message], list[Json]]
 
 MAX_BREAKPOINTS = 4

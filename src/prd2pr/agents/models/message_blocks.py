@@ -12,6 +12,7 @@ from typing import Any, Literal, cast, get_args
 
 from prd2pr.agents.models.base import Block, Text, ToolResult, ToolUse
 
+Json = dict[str, Any]
 Stop = Literal["end", "tool_use", "max_tokens", "refusal"]
 
 

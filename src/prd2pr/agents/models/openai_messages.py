@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prd2pr.agents.models.base import Block, Message, Request, Text, ToolResult, ToolUse
-from prd2pr.agents.models.message_blocks import Stop
+from prd2pr.agents.models.message_blocks import Json, Stop
 from prd2pr.agents.models.usage import Usage
-
-Json = dict[str, Any]
 
 STOPS: dict[str, Stop] = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 

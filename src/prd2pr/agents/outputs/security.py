@@ -10,7 +10,7 @@ from prd2pr.agents.outputs.added_criteria import CriterionAnswer, RequestedCrite
 from prd2pr.domain.records import Backlog, Record
 from prd2pr.domain.role_record import RoleRecord
 
-Severity = Literal["low", "medium", "high", "critical"]
+RiskSeverity = Literal["low", "medium", "high", "critical"]
 CRITICAL = "critical"
 CLEAR = "clear"
 NOT_EXAMINED = "not looked at"
@@ -20,7 +20,7 @@ VERDICTS_FOR_PERSON = (CRITICAL, NOT_EXAMINED)  # verdicts that a person has to 
 class SecurityRisk(Record):
     story: str = Field(max_length=120, description="Id of the story that introduces it.")
     what: str = Field(max_length=500, description="Who can do what harm, and how, in one or two sentences.")
-    severity: Severity = Field(
+    severity: RiskSeverity = Field(
         description="critical only if no test can make it safe, so that a person must decide whether to build it."
     )
     required_test: CriterionAnswer | None = Field(
@@ -45,7 +45,7 @@ def list_security_criteria(answer: SecurityAnswer) -> tuple[RequestedCriterion, 
 
 
 def format_security_verdict(answer: SecurityAnswer) -> str:
-    order: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+    order: tuple[RiskSeverity, ...] = ("critical", "high", "medium", "low")
     return next((level for level in order if any(each.severity == level for each in answer.risks)), CLEAR)
 
 

@@ -13,10 +13,10 @@ from prd2pr.domain.records import Spend
 from prd2pr.domain.wording import format_token_count
 
 Unit = Literal["usd", "tokens", "minutes"]
-Scope = Literal["run", "story", "prd"]
+BudgetScope = Literal["run", "story", "prd"]
 
 NOTHING_SPENT = Spend()
-SCOPE_NAMES: dict[Scope, str] = {"run": "this run", "story": "this story", "prd": "this PRD"}
+SCOPE_NAMES: dict[BudgetScope, str] = {"run": "this run", "story": "this story", "prd": "this PRD"}
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Budget:
     seconds_story: float = 0.0  # duration of the story's steps, including the current one
     seconds_prd: float = 0.0
 
-    def get_spent(self, scope: Scope) -> Spend:
+    def get_spent(self, scope: BudgetScope) -> Spend:
         return {"run": self.spent_run, "story": self.spent_story, "prd": self.spent_prd}[scope]
 
-    def get_minutes(self, scope: Scope, now: float) -> float:
+    def get_minutes(self, scope: BudgetScope, now: float) -> float:
         seconds = {"run": now - self.started, "story": self.seconds_story, "prd": self.seconds_prd}
         return seconds[scope] / 60
 
@@ -76,7 +76,7 @@ class BudgetStop:
 @dataclass(frozen=True)
 class _Rule:
     setting: str
-    scope: Scope
+    scope: BudgetScope
     unit: Unit
 
 

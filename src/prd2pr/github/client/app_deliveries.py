@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from prd2pr.github.client.calls import RepositoryApi, check_response
-from prd2pr.github.client.exchange import RestCall, Send, join_path
+from prd2pr.github.client.exchange import RestCall, SendCall, join_path
 from prd2pr.github.client.tokens import AppKey
 from prd2pr.retry import RetryPolicy
 
@@ -30,7 +30,7 @@ class DeliveryAttempt:
 
 
 class DeliveryLog:
-    def __init__(self, send: Send, policy: RetryPolicy) -> None:
+    def __init__(self, send: SendCall, policy: RetryPolicy) -> None:
         self._api = RepositoryApi(send, "app/app", policy)  # a placeholder: no path here is below a repository
 
     def attempts(self, since: float) -> Iterator[DeliveryAttempt]:

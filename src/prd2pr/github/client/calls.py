@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from prd2pr.errors import HubProblem
 from prd2pr.github.client.errors import check_text_length, classify_error
-from prd2pr.github.client.exchange import ApiResponse, RestCall, Send, join_path
+from prd2pr.github.client.exchange import ApiResponse, RestCall, SendCall, join_path
 from prd2pr.github.client.retry import classify_outcome
 from prd2pr.retry import RetryPolicy
 
@@ -25,7 +25,7 @@ def ignore_sending() -> None:
 class RepositoryApi:
     """Calls for one repository. Tests replace `send`."""
 
-    def __init__(self, send: Send, repository: str, policy: RetryPolicy) -> None:
+    def __init__(self, send: SendCall, repository: str, policy: RetryPolicy) -> None:
         self.owner, _, self.name = repository.partition("/")
         self.repository = repository
         self._send = send

@@ -50,8 +50,8 @@ class NoResponse:
     arrived: bool
 
 
-CallOutcome = ApiResponse | NoResponse
-Send = Callable[[RestCall], CallOutcome]
+ApiOutcome = ApiResponse | NoResponse
+SendCall = Callable[[RestCall], ApiOutcome]
 
 
 def _error_text(error: Any) -> str:

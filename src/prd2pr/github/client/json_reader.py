@@ -7,18 +7,18 @@ from typing import Any
 
 from prd2pr.domain.forge import END_REACTIONS, LEVELS, Actor, Comment, Issue, PermissionLevel, Pull
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 GHOST = Actor("ghost", 10137)  # GitHub's placeholder for a deleted account
 
 
-def read_actor(found: Json | None) -> Actor:
+def read_actor(found: JsonObject | None) -> Actor:
     if not found:
         return GHOST
     return Actor(str(found["login"]), int(found["id"]), bot=found.get("type") == "Bot")
 
 
-def read_level(found: Json) -> PermissionLevel:
+def read_level(found: JsonObject) -> PermissionLevel:
     """Return the permission level. For a custom role of an organization, this is the legacy level."""
     for word in (found.get("role_name"), found.get("permission")):
         for known in LEVELS:
@@ -27,7 +27,7 @@ def read_level(found: Json) -> PermissionLevel:
     return "none"
 
 
-def read_comment(found: Json, number: int) -> Comment:
+def read_comment(found: JsonObject, number: int) -> Comment:
     return Comment(
         id=int(found["id"]),
         number=number,
@@ -40,7 +40,7 @@ def read_comment(found: Json, number: int) -> Comment:
     )
 
 
-def read_issue(found: Json) -> Issue:
+def read_issue(found: JsonObject) -> Issue:
     return Issue(
         number=int(found["number"]),
         title=str(found.get("title") or ""),
@@ -55,7 +55,7 @@ def read_issue(found: Json) -> Issue:
     )
 
 
-def read_pull(found: Json, repository: str) -> Pull:
+def read_pull(found: JsonObject, repository: str) -> Pull:
     head, base = found["head"], found["base"]
     return Pull(
         number=int(found["number"]),
@@ -77,12 +77,12 @@ def read_pull(found: Json, repository: str) -> Pull:
     )
 
 
-def _full_name(side: Json) -> str:
+def _full_name(side: JsonObject) -> str:
     """Return the full name of the repository, or an empty string for a deleted fork."""
     return str((side.get("repo") or {}).get("full_name") or "").lower()
 
 
-def read_labels(found: Json) -> tuple[str, ...]:
+def read_labels(found: JsonObject) -> tuple[str, ...]:
     """Return the names of the labels, which are plain strings in old responses."""
     names = (each if isinstance(each, str) else each.get("name") for each in found.get("labels") or ())
     return tuple(str(name) for name in names if name)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from prd2pr.errors import HubProblem, HubUnreachable, RateLimited
 from prd2pr.github.client.errors import classify_error
-from prd2pr.github.client.exchange import ApiResponse, CallOutcome, NoResponse, RestCall
+from prd2pr.github.client.exchange import ApiOutcome, ApiResponse, NoResponse, RestCall
 from prd2pr.retry import parse_seconds, read_retry_after
 
 MINUTE = 60.0
@@ -20,7 +20,7 @@ MINUTE = 60.0
 @dataclass(frozen=True)
 class FailedCall:
     call: RestCall
-    outcome: CallOutcome
+    outcome: ApiOutcome
     limit: float | None = None  # seconds until the rate limit is reset
 
     @property
@@ -47,7 +47,7 @@ class FailedCall:
         )
 
 
-def classify_outcome(call: RestCall, outcome: CallOutcome, now: float) -> ApiResponse | FailedCall:
+def classify_outcome(call: RestCall, outcome: ApiOutcome, now: float) -> ApiResponse | FailedCall:
     """Return the response, or a `FailedCall` for a rate limit, a server error or a missing response."""
     if not isinstance(outcome, ApiResponse):
         return FailedCall(call, outcome)

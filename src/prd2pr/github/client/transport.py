@@ -16,7 +16,7 @@ from jwt import PyJWTError
 
 from prd2pr.errors import BadCredentials, HubUnreachable, Stopped
 from prd2pr.github.client.errors import classify_error
-from prd2pr.github.client.exchange import ApiResponse, CallOutcome, NoResponse, RestCall, join_path
+from prd2pr.github.client.exchange import ApiOutcome, ApiResponse, NoResponse, RestCall, join_path
 from prd2pr.github.client.tokens import AppKey, TokenSource
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class GitHubConnection:
     def close(self) -> None:
         self._open.close()
 
-    def send(self, call: RestCall) -> CallOutcome:
+    def send(self, call: RestCall) -> ApiOutcome:
         """Send a call. Reads use ETags, because unchanged responses do not count towards GitHub's rate limit."""
         known = None if call.writes else self._known.get(_cache_key(call))
         outcome = self._ask(call, {"If-None-Match": known.headers["etag"]} if known else {})
@@ -98,7 +98,7 @@ class GitHubConnection:
             self._known[_cache_key(call)] = outcome
         return outcome
 
-    def _ask(self, call: RestCall, headers: dict[str, str]) -> CallOutcome:
+    def _ask(self, call: RestCall, headers: dict[str, str]) -> ApiOutcome:
         url = self._graphql if call.path == "/graphql" else call.path
         try:
             response = self._github.request(
@@ -176,7 +176,7 @@ def send_as_app(client: GitHubConnection, call: RestCall) -> Mapping[str, Any]:
     return parse_json_body(call, outcome)
 
 
-def parse_json_body(call: RestCall, outcome: CallOutcome) -> Mapping[str, Any]:
+def parse_json_body(call: RestCall, outcome: ApiOutcome) -> Mapping[str, Any]:
     if isinstance(outcome, NoResponse):
         raise HubUnreachable(f"GitHub could not be reached: {outcome.why}", where=str(call), remedy="Try again later.")
     if outcome.status >= 300 or not isinstance(outcome.body, dict):

@@ -21,7 +21,7 @@ from prd2pr.views.models import NextStep
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.session import Session
 
-Handler = Callable[[Session, BranchState, CommandRequest], CommandResult]
+CommandHandler = Callable[[Session, BranchState, CommandRequest], CommandResult]
 REGISTER = "project register"
 
 
@@ -63,7 +63,7 @@ def answer_branch_query(session: Session, state: BranchState, request: CommandRe
 
 
 # All commands except `/project register`, which concerns the repository and needs GitHub.
-HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[str, CommandHandler] = {
     "epic": execute_decision,
     "approve": execute_decision,
     "sprint plan": execute_decision,

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import replace
 
-from prd2pr.domain.costs.budget import SCOPE_NAMES, Budget, Scope, Unit
+from prd2pr.domain.costs.budget import SCOPE_NAMES, Budget, BudgetScope, Unit
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.project_machine import apply_project_command
@@ -192,13 +192,13 @@ def show_budget(query: BranchQuery) -> CommandReply:
     current = find_current_story(query.state.backlog)
     spent = compute_current_budget(query.session, query.state, current.id if current else "")
     now = query.session.clock.monotonic()
-    scopes: tuple[Scope, ...] = ("run", "story", "prd")
+    scopes: tuple[BudgetScope, ...] = ("run", "story", "prd")
     units: tuple[Unit, ...] = ("usd", "tokens", "minutes")
     rows = tuple(build_budget_row(spent, scope, unit, now) for scope in scopes for unit in units)
     return BudgetReply(rows, find_next_step(query.session, query.state))
 
 
-def build_budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> BudgetRow:
+def build_budget_row(spent: Budget, scope: BudgetScope, unit: Unit, now: float) -> BudgetRow:
     limit: float | None = getattr(spent.limits, f"{unit}_per_{scope}")
     used: float | None = {
         "usd": spent.get_spent(scope).usd,

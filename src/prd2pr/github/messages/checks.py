@@ -20,7 +20,7 @@ ANNOTATION_LEVELS: dict[str, Literal["warning", "failure"]] = {"error": "failure
 CONCLUSIONS: dict[Tone, Conclusion] = {"proven": "success", "quiet": "neutral"}
 GATED_NAMES = frozenset(phase.value for phase in GATED)
 
-ReadFile = Callable[[str], str | None]  # returns the text of a file at the commit
+FileReader = Callable[[str], str | None]  # returns the text of a file at the commit
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def build_whole_check(pull_view: PullRequestView, sha: str, summary: str, *, ref
 
 
 def place_findings(
-    findings: Iterable[Finding], read: ReadFile, patch: str
+    findings: Iterable[Finding], read: FileReader, patch: str
 ) -> tuple[tuple[Annotation, ...], tuple[Finding, ...]]:
     """Split findings into annotations, whose line is at least 1, and findings without a file."""
     placed: list[Annotation] = []

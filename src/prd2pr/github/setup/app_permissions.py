@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Access = Literal["read", "write"]
+AccessLevel = Literal["read", "write"]
 
 
 @dataclass(frozen=True)
 class Permission:
     name: str  # name in the API
     title: str  # name on GitHub's pages
-    access: Access
+    access: AccessLevel
     why: str
 
 
@@ -44,24 +44,24 @@ EVENTS: tuple[Subscription, ...] = (
 )
 
 # Permissions of the token for one job.
-READ_ACCESS: Mapping[str, Access] = {"contents": "read", "metadata": "read"}
-DISPATCH_ACCESS: Mapping[str, Access] = {"actions": "write", "metadata": "read"}
+READ_ACCESS: Mapping[str, AccessLevel] = {"contents": "read", "metadata": "read"}
+DISPATCH_ACCESS: Mapping[str, AccessLevel] = {"actions": "write", "metadata": "read"}
 # For reading the result of an order: the run, the branch, and the reply below the pull request.
-RESULT_ACCESS: Mapping[str, Access] = {
+RESULT_ACCESS: Mapping[str, AccessLevel] = {
     "actions": "read",
     "contents": "read",
     "issues": "read",
     "metadata": "read",
     "pull_requests": "read",
 }
-SETUP_ACCESS: Mapping[str, Access] = {
+SETUP_ACCESS: Mapping[str, AccessLevel] = {
     "contents": "write",
     "metadata": "read",
     "pull_requests": "write",
     "workflows": "write",
 }
 # The local pool does the work of a workflow job and never writes workflow files either.
-WORK_ACCESS: Mapping[str, Access] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
+WORK_ACCESS: Mapping[str, AccessLevel] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
 
 
 def get_requested_permissions() -> dict[str, str]:

@@ -20,7 +20,7 @@ from prd2pr.languages.runner_kinds import (
     RunnerProgram,
 )
 
-Event = dict[str, Any]  # reported by prd2pr's own program
+ProgramEvent = dict[str, Any]  # reported by prd2pr's own program
 
 
 class BinaryReport(Protocol):
@@ -78,7 +78,9 @@ class BinaryReader(Generic[Report]):
     description: str  # name of a binary in problem messages
     failed_status: int
     parse: Callable[[str], Report]
-    find_broken: Callable[[Event, RunnerContext, list[Event]], Iterable[BrokenFile]]  # takes the event and all events
+    find_broken: Callable[
+        [ProgramEvent, RunnerContext, list[ProgramEvent]], Iterable[BrokenFile]
+    ]  # takes the event and all events
     # Returns the finished tests of a run, with their names in the binary.
     list_finished: Callable[[BinaryRun[Report], BinaryRuns[Report], RunnerContext], Iterable[tuple[str, FinishedTest]]]
     find_repeated: Callable[[Report, BinaryRuns[Report]], Iterable[str]]  # describes tests that ended too often
@@ -108,7 +110,7 @@ class BinaryReader(Generic[Report]):
             problems=tuple(dict.fromkeys((*problems, *found))),
         )
 
-    def _group(self, events: list[Event]) -> dict[str, BinaryRuns[Report]]:
+    def _group(self, events: list[ProgramEvent]) -> dict[str, BinaryRuns[Report]]:
         found: dict[str, BinaryRuns[Report]] = {}
         for event in events:
             if event.get("event") not in {"ran", "finished"}:
@@ -170,7 +172,7 @@ def make_program(
     context: RunnerContext,
     files: tuple[str, ...],
     script: str,
-    order: Event,
+    order: ProgramEvent,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RunnerProgram, ...]:
     """Return the prd2pr program that builds and runs all tests."""

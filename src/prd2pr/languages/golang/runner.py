@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Literal
 
-from prd2pr.languages.compiled.runner import BinaryReader, BinaryRun, BinaryRuns, Event, make_program
+from prd2pr.languages.compiled.runner import BinaryReader, BinaryRun, BinaryRuns, ProgramEvent, make_program
 from prd2pr.languages.golang.build_errors import read_build_errors
 from prd2pr.languages.golang.canary import make_go_canary
 from prd2pr.languages.golang.failures import PANIC, classify_failure
@@ -65,7 +65,7 @@ def make_environment(context: RunnerContext) -> dict[str, str]:
     return {**ISOLATED_ENVIRONMENT, "GOCACHE": f"{context.scratch}/go-build"}
 
 
-def _find_broken_files(event: Event, context: RunnerContext, events: list[Event]) -> Iterator[BrokenFile]:
+def _find_broken_files(event: ProgramEvent, context: RunnerContext, events: list[ProgramEvent]) -> Iterator[BrokenFile]:
     module = next((str(each.get("path")) for each in events if each.get("event") == "module"), "")
     for local in event["files"]:
         path = context.stack.to_repository_path(local)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SCALARS = frozenset({"number", "string", "true", "false", "unary_expression"})
 _ITERATORS = frozenset({"forEach", "map", "each", "for"})
-Column = str | int | None  # position in a row: a key, an index, or None for the row itself
+CaseColumn = str | int | None  # position in a row: a key, an index, or None for the row itself
 
 
 class ValueOrigins:
@@ -34,7 +34,7 @@ class ValueOrigins:
     def find_holder(self, node: Node) -> Node | None:
         return self._resolve(node)[0]
 
-    def _resolve(self, node: Node) -> tuple[Node | None, Column]:
+    def _resolve(self, node: Node) -> tuple[Node | None, CaseColumn]:
         """Return the array, object or literal that contains the value, and the column."""
         if node.type == "member_expression":
             name, key = get_field(node, "object"), get_text(get_field(node, "property"))
@@ -75,7 +75,7 @@ class ValueOrigins:
             value = next(iter(list_children(value)), None)
         return value if value is not None and value.type in {"array", "object", *_SCALARS} else None
 
-    def _find_rows(self, name: Node) -> tuple[Node | None, Column]:
+    def _find_rows(self, name: Node) -> tuple[Node | None, CaseColumn]:
         """Return the rows of a loop or callback over a table, and the name's column."""
         parent = name.parent
         while parent is not None:
@@ -91,7 +91,7 @@ class ValueOrigins:
             parent = parent.parent
         return None, None
 
-    def _find_callback_rows(self, function: Node, name: str) -> tuple[Node | None, Column] | None:
+    def _find_callback_rows(self, function: Node, name: str) -> tuple[Node | None, CaseColumn] | None:
         call = function.parent.parent if function.parent is not None else None
         if call is None or call.type != "call_expression":
             return None
@@ -136,7 +136,7 @@ class ValueOrigins:
 _ABSENT = -1
 
 
-def _find_column(pattern: Node | None, name: str) -> Column:
+def _find_column(pattern: Node | None, name: str) -> CaseColumn:
     """Return the part of the pattern that has this name: None for the whole pattern, `_ABSENT` if no part has it."""
     if pattern is not None and pattern.type in {"required_parameter", "lexical_declaration", "variable_declarator"}:
         pattern = (
@@ -163,7 +163,7 @@ def _find_position(parameters: list[Node], name: str) -> int:
     return next((at for at, each in enumerate(parameters) if _find_column(each, name) is None), _ABSENT)
 
 
-def _list_cells(holder: Node, column: Column) -> list[Node]:
+def _list_cells(holder: Node, column: CaseColumn) -> list[Node]:
     if column is None:
         return [holder]
     found = []

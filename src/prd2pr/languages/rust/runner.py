@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prd2pr.languages.compiled.build_errors import BROKEN
-from prd2pr.languages.compiled.runner import BinaryReader, BinaryRun, BinaryRuns, Event, make_program
+from prd2pr.languages.compiled.runner import BinaryReader, BinaryRun, BinaryRuns, ProgramEvent, make_program
 from prd2pr.languages.runner_kinds import (
     BrokenFile,
     FinishedTest,
@@ -94,7 +94,7 @@ def _parse_report(output: str) -> CargoReport:
     )
 
 
-def _find_broken_files(fact: Event, context: RunnerContext, events: list[Event]) -> Iterator[BrokenFile]:
+def _find_broken_files(fact: ProgramEvent, context: RunnerContext, events: list[ProgramEvent]) -> Iterator[BrokenFile]:
     crates = frozenset(name for each in events if each.get("event") == "crates" for name in each["names"])
     for local in fact["files"]:
         path = context.stack.to_repository_path(local)
@@ -143,7 +143,7 @@ def _list_finished(
 
 
 def _make_finished(
-    path: str, titles: tuple[str, ...], fact: Event | None, context: RunnerContext, *, hung: bool
+    path: str, titles: tuple[str, ...], fact: ProgramEvent | None, context: RunnerContext, *, hung: bool
 ) -> FinishedTest:
     if fact is None:
         return FinishedTest(path, titles, "failed", why="timeout" if hung else "cancelled")

@@ -22,8 +22,7 @@ from prd2pr.languages.python.test_model.module import (
     resolve_name,
 )
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
-
-Row = tuple[str, dict[str, Any]]
+from prd2pr.memory.index.rows import Row
 
 CODE_TABLES = ("files", "symbols", "dependencies", "test_index")
 PLAIN_MODES = ("100644", "100755")

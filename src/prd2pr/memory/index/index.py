@@ -18,7 +18,7 @@ from prd2pr.memory.index.file import IndexFile, is_corruption, is_transient_sqli
 from prd2pr.memory.index.schema import TABLES, TEXTS, VIEWS, list_table_columns
 from prd2pr.memory.index.sql_guard import QueryResult, run_query
 from prd2pr.memory.index.update import (
-    Scope,
+    IndexScope,
     create_schema,
     has_current_schema,
     is_up_to_date,
@@ -30,7 +30,7 @@ from prd2pr.state.git import Git
 
 INDEX_FILE_NAME = "index.db"
 MAX_ATTEMPTS = 5  # another process may update the file to another commit between our writing and reading
-ALL_SCOPES: tuple[Scope, ...] = ("state", "code")
+ALL_SCOPES: tuple[IndexScope, ...] = ("state", "code")
 
 
 def rank_by_cosine(vectors: Mapping[str, bytes], wanted: Any, limit: int) -> list[tuple[str, float]]:
@@ -52,7 +52,7 @@ class MemoryIndex:
 
     git: Git
     tree: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[IndexScope, ...]
     place: IndexFile
     embedder: Embedder | None = None
     _connection: sqlite3.Connection | None = field(default=None, repr=False)
@@ -65,7 +65,7 @@ class MemoryIndex:
 
         With `code`, it includes the tables of files, symbols, dependencies and tests.
         """
-        scopes: tuple[Scope, ...] = ALL_SCOPES if code else ("state",)
+        scopes: tuple[IndexScope, ...] = ALL_SCOPES if code else ("state",)
         index = cls(git, git.tree(commit), scopes, IndexFile(git.private / INDEX_FILE_NAME), find_embedder())
         index._connection = index._open_on_disk() or index._build_in_memory()
         return index

@@ -22,7 +22,7 @@ from prd2pr.state.layout import LOGS, MEMORY, PLAN_STORY, PRDS, STATE
 from prd2pr.state.log_lines import LogEntry, get_log_subject, parse_log
 
 Row = tuple[str, dict[str, Any]]
-Reader = Callable[[str, bytes, "re.Match[str]"], Iterator[Row]]
+RecordReader = Callable[[str, bytes, "re.Match[str]"], Iterator[Row]]
 
 GATE_AGENT, PROGRAM_AGENT = "gate", "prd2pr"  # agent names for actions that no role takes
 PATH_PART = r"([^/]+)"
@@ -182,10 +182,10 @@ class RowSource:
 
     place: re.Pattern[str]
     tables: tuple[str, ...]
-    read: Reader
+    read: RecordReader
 
 
-def make_row_source(pattern: str, tables: str, read: Reader) -> RowSource:
+def make_row_source(pattern: str, tables: str, read: RecordReader) -> RowSource:
     return RowSource(re.compile(pattern), tuple(tables.split()), read)
 
 

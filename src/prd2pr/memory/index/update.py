@@ -14,11 +14,11 @@ from prd2pr.memory.index.rows import ROW_SOURCES, find_row_source, is_state_path
 from prd2pr.memory.index.schema import compute_schema_fingerprint, list_schema_statements, list_table_columns
 from prd2pr.state.git import Git
 
-Scope = Literal["state", "code"]  # roles query only "state"; "code" is for people and may be large
+IndexScope = Literal["state", "code"]  # roles query only "state"; "code" is for people and may be large
 BATCH_SIZE = 400  # files read per batch
 MAX_INTEGER = 2**63 - 1
 STATE_TABLES = tuple(dict.fromkeys((*(table for each in ROW_SOURCES for table in each.tables), "problems")))
-SCOPE_TABLES: dict[Scope, tuple[str, ...]] = {"state": STATE_TABLES, "code": CODE_TABLES}
+SCOPE_TABLES: dict[IndexScope, tuple[str, ...]] = {"state": STATE_TABLES, "code": CODE_TABLES}
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ def has_current_schema(connection: sqlite3.Connection) -> bool:
     return bool(version == compute_schema_fingerprint())
 
 
-def is_up_to_date(connection: sqlite3.Connection, tree: str, scopes: Iterable[Scope]) -> bool:
+def is_up_to_date(connection: sqlite3.Connection, tree: str, scopes: Iterable[IndexScope]) -> bool:
     return all(read_indexed_tree(connection, scope) == tree for scope in scopes)
 
 
-def read_indexed_tree(connection: sqlite3.Connection, scope: Scope) -> str:
+def read_indexed_tree(connection: sqlite3.Connection, scope: IndexScope) -> str:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (scope,)).fetchone()
     return str(found[0]) if found else ""
 
 
-def update_rows(connection: sqlite3.Connection, git: Git, tree: str, scopes: Iterable[Scope]) -> None:
+def update_rows(connection: sqlite3.Connection, git: Git, tree: str, scopes: Iterable[IndexScope]) -> None:
     """Update the rows of each scope to a tree, inside the caller's transaction."""
     for scope in scopes:
         before = read_indexed_tree(connection, scope)
@@ -66,12 +66,12 @@ def update_rows(connection: sqlite3.Connection, git: Git, tree: str, scopes: Ite
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (scope, tree))
 
 
-def list_all_files(git: Git, tree: str, scope: Scope) -> list[IndexedFile]:
+def list_all_files(git: Git, tree: str, scope: IndexScope) -> list[IndexedFile]:
     entries = git.entries(tree, ".orch-state") if scope == "state" else git.entries(tree)
     return [IndexedFile(each.path, each.mode, each.blob) for each in entries if belongs_to_scope(each.path, scope)]
 
 
-def list_changed_index_files(git: Git, before: str, tree: str, scope: Scope) -> list[IndexedFile] | None:
+def list_changed_index_files(git: Git, before: str, tree: str, scope: IndexScope) -> list[IndexedFile] | None:
     """List the files that changed since the indexed tree, or return None if that tree no longer exists."""
     try:
         found = git.diff(before, tree)
@@ -82,18 +82,18 @@ def list_changed_index_files(git: Git, before: str, tree: str, scope: Scope) -> 
     ]
 
 
-def belongs_to_scope(path: str, scope: Scope) -> bool:
+def belongs_to_scope(path: str, scope: IndexScope) -> bool:
     return is_state_path(path) == (scope == "state") and (scope == "code" or find_row_source(path) is not None)
 
 
-def delete_rows(connection: sqlite3.Connection, scope: Scope, files: Iterable[IndexedFile]) -> None:
+def delete_rows(connection: sqlite3.Connection, scope: IndexScope, files: Iterable[IndexedFile]) -> None:
     for each in files:
         found = find_row_source(each.path) if scope == "state" else None
         for table in (*found[0].tables, "problems") if found else CODE_TABLES:
             connection.execute(f"DELETE FROM {table} WHERE path = ?", (to_valid_text(each.path),))  # noqa: S608 - constant names
 
 
-def insert_rows(connection: sqlite3.Connection, git: Git, scope: Scope, files: Iterable[IndexedFile]) -> None:
+def insert_rows(connection: sqlite3.Connection, git: Git, scope: IndexScope, files: Iterable[IndexedFile]) -> None:
     for batch in split_batches(files):
         made: dict[str, list[dict[str, Any]]] = {}
         for each, (table, columns) in make_index_rows(git, scope, batch):
@@ -114,7 +114,7 @@ def split_batches(files: Iterable[IndexedFile]) -> Iterator[list[IndexedFile]]:
 
 
 def make_index_rows(
-    git: Git, scope: Scope, batch: list[IndexedFile]
+    git: Git, scope: IndexScope, batch: list[IndexedFile]
 ) -> Iterator[tuple[IndexedFile, tuple[str, dict[str, Any]]]]:
     wanted = [each for each in batch if scope == "state" or is_parsed(each.path, each.mode)]
     contents = git.read_blobs(each.blob for each in wanted if each.mode != "160000")

@@ -14,10 +14,10 @@ from prd2pr.domain.costs.budget import SPENT_NOTE
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.planning.decisions import backlog, regressions, spending, sprints, stories
-from prd2pr.planning.decisions.records import DecisionOutcome, Effect, Objection, record_decision
+from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection, record_decision
 
 
-def reset_circuits(found: BranchRecords, decision: Decision) -> Effect:
+def reset_circuits(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Reset the named circuit breaker, or all breakers that are not closed."""
     opened = tuple(circuit.name for circuit in list_open_circuits(found.circuits))
     if not opened:
@@ -29,9 +29,9 @@ def reset_circuits(found: BranchRecords, decision: Decision) -> Effect:
     return DecisionOutcome(status, found.backlog, circuits=close_circuits(found.circuits, names))
 
 
-__all__ = ["EFFECTS", "BranchRecords", "DecisionOutcome", "Effect", "Objection", "compute_effect"]
+__all__ = ["EFFECTS", "BranchRecords", "DecisionEffect", "DecisionOutcome", "Objection", "compute_effect"]
 
-EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
+EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
     "epic": backlog.add_epic,
     "approve": sprints.approve_stories,
     "sprint plan": sprints.plan_sprint,
@@ -62,6 +62,6 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], Effect]] = {
 }
 
 
-def compute_effect(found: BranchRecords, decision: Decision) -> Effect:
+def compute_effect(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Return the records after a decision, or why the state machine refuses it or it makes no sense."""
     return EFFECTS[decision.command](found, decision)

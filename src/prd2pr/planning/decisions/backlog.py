@@ -23,8 +23,8 @@ from prd2pr.domain.records import (
     Story,
 )
 from prd2pr.planning.decisions.records import (
+    DecisionEffect,
     DecisionOutcome,
-    Effect,
     Objection,
     object_to_unknown_stories,
     with_project_transition,
@@ -35,7 +35,7 @@ from prd2pr.planning.plan import backlog_to_draft, check_plan
 
 
 @with_project_transition
-def add_epic(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def add_epic(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/epic` and `/request_changes`: add the stories that a role planned from the text."""
     backlog = append_new_stories(found, decision)
     if isinstance(backlog, Objection):
@@ -49,7 +49,7 @@ def add_epic(found: BranchRecords, decision: Decision, status: Status) -> Effect
 
 
 @with_project_transition
-def add_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def add_story(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/backlog add_story`: add a story with the person's text as its criterion, without a planner."""
     backlog = append_new_stories(found, decision)
     if isinstance(backlog, Objection):
@@ -81,7 +81,7 @@ def append_new_stories(found: BranchRecords, decision: Decision) -> Backlog | Ob
 
 
 @with_project_transition
-def prioritize_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def prioritize_story(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/backlog prioritize`: reorder stories that are not settled, keeping dependencies first."""
     unknown = object_to_unknown_stories(found, decision.stories)
     if unknown:
@@ -106,7 +106,7 @@ def sort_backlog(backlog: Backlog) -> Backlog:
 
 
 @with_project_transition
-def remove_story(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def remove_story(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/backlog remove` to a story that is not started and that no other story depends on."""
     story = found.find_story(decision.story)
     if story is None:
@@ -161,7 +161,7 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
 
 
 @with_project_transition
-def record_feedback(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def record_feedback(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/feedback`: record the sprint's retrospective, and a lesson for later sprints and other PRDs."""
     sprint = complete_sprint(found.sprint, decision.at)
     lessons: tuple[Lesson, ...] = ()

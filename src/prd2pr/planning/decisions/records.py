@@ -44,7 +44,7 @@ class Objection:
     next: str = ""
 
 
-Effect = DecisionOutcome | CommandRefusal | Objection
+DecisionEffect = DecisionOutcome | CommandRefusal | Objection
 
 
 def apply_decision_to_records(found: BranchRecords, left: DecisionOutcome) -> BranchRecords:
@@ -80,15 +80,15 @@ def record_project_command(status: Status, decision: Decision, command: str = ""
 
 
 def with_project_transition(
-    effect: Callable[[BranchRecords, Decision, Status], Effect],
-) -> Callable[[BranchRecords, Decision], Effect]:
+    effect: Callable[[BranchRecords, Decision, Status], DecisionEffect],
+) -> Callable[[BranchRecords, Decision], DecisionEffect]:
     """Decorate an effect so that it gets the project's status after the command's transition.
 
     If the state machine refuses the command, the effect is not called.
     """
 
     @wraps(effect)
-    def decided(found: BranchRecords, decision: Decision) -> Effect:
+    def decided(found: BranchRecords, decision: Decision) -> DecisionEffect:
         status = record_project_command(found.status, decision)
         return status if isinstance(status, CommandRefusal) else effect(found, decision, status)
 

@@ -6,13 +6,13 @@ from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.records import SETTLED
 from prd2pr.planning.decisions.backlog import append_new_stories, rebind_approvals
-from prd2pr.planning.decisions.records import DecisionOutcome, Effect, Objection
+from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection
 from prd2pr.planning.regression_rules import is_fix_for, list_fix_stories, move_before_unstarted
 
 REGRESSED = "a finished story fails"
 
 
-def add_fix_story(found: BranchRecords, decision: Decision) -> Effect:
+def add_fix_story(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Add the bug story before all stories that are not started. Existing approvals stay valid."""
     broken = found.find_story(decision.story)
     if broken is None or broken.status != "done":

@@ -21,13 +21,13 @@ MAX_SURPRISES = 20  # surprises per sprint
 # Feedback is free text. A part begins with `went well: …`, `improve: …` or `actions: …`, or with `+`, `-` or `>`
 # at the start of a line.
 
-Part = Literal["went_well", "improve", "actions"]
-PART_PATTERNS: dict[Part, str] = {
+RetrospectivePart = Literal["went_well", "improve", "actions"]
+PART_PATTERNS: dict[RetrospectivePart, str] = {
     "went_well": r"(?:what )?went well|good|keep",
     "improve": r"(?:to |what to )?improve|bad|less",
     "actions": r"actions?|next time|to do|todo",
 }
-PART_SIGNS: dict[str, Part] = {"+": "went_well", "-": "improve", ">": "actions"}
+PART_SIGNS: dict[str, RetrospectivePart] = {"+": "went_well", "-": "improve", ">": "actions"}
 PART_HEADING = re.compile(
     r"(?:^|(?<=[.;,\n]))\s*(?:"
     + "|".join(f"(?P<{part}>{words})" for part, words in PART_PATTERNS.items())
@@ -37,7 +37,7 @@ PART_HEADING = re.compile(
 
 
 def parse_retrospective(text: str, *, by: str, at: str) -> Retrospective:
-    found: dict[Part, list[str]] = {part: [] for part in PART_PATTERNS}
+    found: dict[RetrospectivePart, list[str]] = {part: [] for part in PART_PATTERNS}
     for line in text.splitlines():
         for part, body in split_parts(line.strip()):
             found[part] += [each for piece in body.split(";") if (each := piece.strip(" .,"))]
@@ -51,7 +51,7 @@ def parse_retrospective(text: str, *, by: str, at: str) -> Retrospective:
     )
 
 
-def split_parts(line: str) -> list[tuple[Part, str]]:
+def split_parts(line: str) -> list[tuple[RetrospectivePart, str]]:
     if line[:1] in PART_SIGNS and line[1:2].isspace():
         return [(PART_SIGNS[line[0]], line[1:])]
     openings = list(PART_HEADING.finditer(line))
@@ -61,7 +61,7 @@ def split_parts(line: str) -> list[tuple[Part, str]]:
     ]
 
 
-def find_matched_part(opening: re.Match[str]) -> Part:
+def find_matched_part(opening: re.Match[str]) -> RetrospectivePart:
     return next(part for part in PART_PATTERNS if opening[part] is not None)
 
 

@@ -6,10 +6,10 @@ from prd2pr.domain.costs.budget import OUT_OF_BUDGET_NOTE, SPENT_NOTE
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.records import Cycle, Phase, RefusedAttempt
-from prd2pr.planning.decisions.records import DecisionOutcome, Effect, Objection
+from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection
 
 
-def note_spending(found: BranchRecords, decision: Decision) -> Effect:
+def note_spending(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Record spending in the run and as a note in the steps of the story that it was for."""
     if not decision.story:
         return DecisionOutcome(found.status, found.backlog)

@@ -11,8 +11,8 @@ from prd2pr.domain.machines.phase_transitions import finish_if_settled
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import SETTLED, Backlog, Cycle, CycleState, Sprint, Status, Story, StoryStatus
 from prd2pr.planning.decisions.records import (
+    DecisionEffect,
     DecisionOutcome,
-    Effect,
     Objection,
     object_to_unknown_stories,
     record_project_command,
@@ -26,7 +26,7 @@ from prd2pr.planning.plan_diff import drop_approved_removals
 APPROVAL_COMMANDS = ("approve", "sprint plan", "sprint start")
 
 
-def approve_stories(found: BranchRecords, decision: Decision) -> Effect:
+def approve_stories(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/approve`: start a sprint with the stories, and request a run unless `one_by_one` is set."""
     status: Status | CommandRefusal = found.status
     for command in APPROVAL_COMMANDS:
@@ -49,7 +49,7 @@ def approve_stories(found: BranchRecords, decision: Decision) -> Effect:
 
 
 @with_project_transition
-def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     objection = find_sprint_objection(found, decision)
     if objection:
         return objection
@@ -59,7 +59,7 @@ def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> Eff
 
 
 @with_project_transition
-def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/sprint start`, which also approves the sprint's stories."""
     if found.sprint is None:
         return Objection("no sprint is planned", "/sprint plan")
@@ -70,7 +70,7 @@ def start_sprint(found: BranchRecords, decision: Decision, status: Status) -> Ef
     return activate_sprint(found, status, found.sprint, decision)
 
 
-def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: str) -> Effect:
+def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: str) -> DecisionEffect:
     status = record_project_command(found.status, decision)
     if isinstance(status, CommandRefusal):
         return status
@@ -78,7 +78,7 @@ def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: s
     return DecisionOutcome(status, found.backlog, sprint=sprint)
 
 
-def wait_for_approval(found: BranchRecords, decision: Decision) -> Effect:
+def wait_for_approval(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply the event that all approved stories are settled while others are still open."""
     status = record_project_event(found.status, decision)
     if isinstance(status, CommandRefusal):
@@ -86,7 +86,7 @@ def wait_for_approval(found: BranchRecords, decision: Decision) -> Effect:
     return DecisionOutcome(status, found.backlog, sprint=complete_sprint(found.sprint, decision.at))
 
 
-def block_after_ci_failures(found: BranchRecords, decision: Decision) -> Effect:
+def block_after_ci_failures(found: BranchRecords, decision: Decision) -> DecisionEffect:
     status = record_project_event(found.status, decision)
     if isinstance(status, CommandRefusal):
         return status

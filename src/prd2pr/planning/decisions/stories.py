@@ -21,8 +21,8 @@ from prd2pr.domain.records import (
     format_untested_note,
 )
 from prd2pr.planning.decisions.records import (
+    DecisionEffect,
     DecisionOutcome,
-    Effect,
     Objection,
     object_to_unknown_stories,
     record_decision,
@@ -32,7 +32,7 @@ from prd2pr.planning.decisions.records import (
 )
 
 
-def start_story(found: BranchRecords, decision: Decision) -> Effect:
+def start_story(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/tdd start` to a story without a cycle or with a finished one, and add it to the sprint."""
     story = found.find_story(decision.story)
     if story is None:
@@ -69,7 +69,7 @@ def restart_cycle(cycle: Cycle) -> Cycle:
     )
 
 
-def abort_story(found: BranchRecords, decision: Decision) -> Effect:
+def abort_story(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/tdd abort`: block the story until it is started again or skipped, and end the pending `/tdd run`."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
@@ -104,7 +104,7 @@ def list_unproven_tests(cycle: Cycle) -> tuple[str, ...]:
     return tuple(file.path for file in cycle.test_files if file.status in ("draft", "committed"))
 
 
-def skip_phase(found: BranchRecords, decision: Decision) -> Effect:
+def skip_phase(found: BranchRecords, decision: Decision) -> DecisionEffect:
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -124,7 +124,7 @@ def skip_phase(found: BranchRecords, decision: Decision) -> Effect:
     )
 
 
-def retry_cycle(found: BranchRecords, decision: Decision) -> Effect:
+def retry_cycle(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/tdd retry`: count attempts anew from this commit on."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
@@ -148,7 +148,7 @@ def resume_blocked_story(backlog: Backlog, cycle: Cycle) -> Backlog:
     return set_story_statuses(backlog, {story.id: "in_progress"}) if story.status == "blocked" else backlog
 
 
-def resume_story(found: BranchRecords, decision: Decision) -> Effect:
+def resume_story(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/tdd resume`. Without a story, it ends `/tdd halt_all`."""
     if not decision.stories and found.status.halted:
         status = record_decision(found.status, decision, found.status.state, found.status.state)
@@ -156,7 +156,7 @@ def resume_story(found: BranchRecords, decision: Decision) -> Effect:
     return set_paused(found, decision, paused=False)
 
 
-def set_paused(found: BranchRecords, decision: Decision, *, paused: bool) -> Effect:
+def set_paused(found: BranchRecords, decision: Decision, *, paused: bool) -> DecisionEffect:
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -170,14 +170,14 @@ def set_paused(found: BranchRecords, decision: Decision, *, paused: bool) -> Eff
     )
 
 
-def halt_all(found: BranchRecords, decision: Decision) -> Effect:
+def halt_all(found: BranchRecords, decision: Decision) -> DecisionEffect:
     if found.status.halted:
         return Objection("all stories are already halted", "/tdd resume")
     status = record_decision(found.status, decision, found.status.state, found.status.state)
     return DecisionOutcome(status.model_copy(update={"halted": True}), found.backlog)
 
 
-def request_run(found: BranchRecords, decision: Decision) -> Effect:
+def request_run(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Apply `/tdd run`: keep working on one story or on all stories."""
     current = find_current_story(found.backlog)
     meant = decision if decision.stories or current is None else decision.model_copy(update={"stories": (current.id,)})
@@ -200,7 +200,7 @@ def find_current_story(backlog: Backlog) -> Story | None:
 
 
 @with_project_transition
-def suggest_fix(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def suggest_fix(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/suggest_fix`: pass the advice to the next attempt, and unblock the story if it is blocked."""
     status = status.model_copy(update={"advice": decision.text, "advice_story": decision.story, "blocked_reason": ""})
     cycle = found.cycle(decision.story) if decision.story else None
@@ -216,7 +216,7 @@ STATUS_WORDS = {"sprint": "in the sprint", "backlog": "in the backlog", "in_prog
 
 
 @with_project_transition
-def skip_task(found: BranchRecords, decision: Decision, status: Status) -> Effect:
+def skip_task(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/skip_task` to a blocked story. If it was the last open one, the sprint is ready for review."""
     story = found.find_story(decision.story)
     if story is None:

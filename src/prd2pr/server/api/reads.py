@@ -32,8 +32,8 @@ MAX_TEXT = 200
 
 NO_NUL_PATTERN = r"^[^\x00]*$"  # PostgreSQL rejects NUL in text
 Repo = Annotated[str, Query(max_length=201, pattern=NO_NUL_PATTERN, description="Only this repository: owner/name.")]
-Prd = Annotated[str, Query(max_length=100, description="Only this PRD.")]
-Cursor = Annotated[str, Query(max_length=1000, description="`next` of the previous page.")]
+PrdName = Annotated[str, Query(max_length=100, description="Only this PRD.")]
+PageCursor = Annotated[str, Query(max_length=1000, description="`next` of the previous page.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of items.")]
 TaskKey = Annotated[
     str,
@@ -174,11 +174,11 @@ def get_tasks(
     bearer: ForReading,
     *,
     repo: Repo = "",
-    prd: Prd = "",
+    prd: PrdName = "",
     column: Annotated[Column | None, Query(description="Only this column of the board.")] = None,
     kind: Annotated[str, Query(max_length=40, description="Only this kind: feature, bug, docs …")] = "",
     text: Annotated[str, Query(max_length=MAX_TEXT, description="Only tasks with this text in id or title.")] = "",
-    cursor: Cursor = "",
+    cursor: PageCursor = "",
     limit: Limit = 100,
 ) -> api.Page[StoryCard]:
     wanted = {"prd": prd, "kind": kind}
@@ -239,7 +239,13 @@ def get_circuits(
 
 
 def get_runs(
-    request: Request, bearer: ForReading, *, repo: Repo = "", prd: Prd = "", cursor: Cursor = "", limit: Limit = 100
+    request: Request,
+    bearer: ForReading,
+    *,
+    repo: Repo = "",
+    prd: PrdName = "",
+    cursor: PageCursor = "",
+    limit: Limit = 100,
 ) -> api.Page[RunView]:
     found = get_reader(request).runs(list_visible_repos(request, bearer, repo))
     kept = (run for run in found if not prd or run.prd == prd)

@@ -120,7 +120,7 @@ class Visit:
         return context.list_orders_about(*subjects) if context is not None else ()
 
 
-View = Callable[[Visit, Request], str]
+PageRenderer = Callable[[Visit, Request], str]
 
 
 def make_dashboard_router(context: DashboardContext) -> APIRouter:
@@ -194,7 +194,7 @@ def view_costs(visit: Visit, _: Request) -> str:
 
 
 # The story's route comes before the board's, because the board's path also matches it.
-VIEWS: tuple[tuple[str, View], ...] = (
+VIEWS: tuple[tuple[str, PageRenderer], ...] = (
     ("", view_projects),
     ("/projects/{repo:path}/stories/{story}", view_story),
     ("/projects/{repo:path}", view_board),
@@ -206,7 +206,7 @@ VIEWS: tuple[tuple[str, View], ...] = (
 )
 
 
-def make_page_handler(context: DashboardContext, view: View) -> Callable[[Request], Response]:
+def make_page_handler(context: DashboardContext, view: PageRenderer) -> Callable[[Request], Response]:
     """Return a synchronous handler, which FastAPI runs in a thread, because readers block."""
 
     def answer(request: Request) -> Response:
@@ -224,10 +224,10 @@ def make_page_handler(context: DashboardContext, view: View) -> Callable[[Reques
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 Form = dict[str, str]
-Handler = Callable[[DashboardContext, Request, Form], Response]
+FormHandler = Callable[[DashboardContext, Request, Form], Response]
 
 
-def make_form_handler(context: DashboardContext, handler: Handler) -> Callable[[Request], Any]:
+def make_form_handler(context: DashboardContext, handler: FormHandler) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         try:
             form = await read_posted_form(context, request)
@@ -322,7 +322,7 @@ def require_verified_visit(context: DashboardContext, request: Request, form: Fo
     return visit
 
 
-FORMS: tuple[tuple[str, Handler], ...] = (
+FORMS: tuple[tuple[str, FormHandler], ...] = (
     ("/log-in", handle_log_in),
     ("/log-out", handle_log_out),
     ("/circuits/reset", handle_circuit_reset),

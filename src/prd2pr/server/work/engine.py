@@ -84,7 +84,7 @@ def get_engine_context() -> EngineContext:
     return _contexts[-1]
 
 
-class Outcome(TypedDict):
+class WorkOutcome(TypedDict):
     """The outcome of starting an effect.
 
     For `started`, `text` is the mark of the work. `refused` means that nothing was started, and `unclear` that
@@ -128,7 +128,7 @@ def make_retry_policy(settings: ServerSettings) -> RetryPolicy:
     return RetryPolicy(tries=settings.attempts, first_wait=settings.backoff_seconds, longest_wait=MAX_BACKOFF_SECONDS)
 
 
-def ensure_started(key: BatchKey, earlier: EarlierRequest) -> Outcome:
+def ensure_started(key: BatchKey, earlier: EarlierRequest) -> WorkOutcome:
     for turn in range(1, MAX_STARTS + 1):
         started = start_effect(key, turn, earlier if turn == 1 else None)
         if started["kind"] != "started":
@@ -138,11 +138,11 @@ def ensure_started(key: BatchKey, earlier: EarlierRequest) -> Outcome:
             return begun
     minutes = get_engine_context().settings.dispatch_minutes
     text = f"the work was started {MAX_STARTS} times and did not begin in {minutes:g} minutes"
-    return Outcome(kind="unclear", text=text, mark="")
+    return WorkOutcome(kind="unclear", text=text, mark="")
 
 
 @DBOS.step(name="start_effect")
-def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> Outcome:
+def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> WorkOutcome:
     """Start the work, or find the work that an earlier attempt or an earlier execution of this step started.
 
     Only a definite answer counts as a refusal; after one, no started work is searched for.
@@ -156,13 +156,13 @@ def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> Outcome:
         mark = find_earlier_start(effect, batch, *earlier) if earlier else ""
         mark = mark or effect.begin(batch, turn, lambda: asked.append(record_request(turn)))
     except EffectUnclear as problem:
-        return Outcome(kind="unclear", text=" ".join(problem.lines()), mark="")
+        return WorkOutcome(kind="unclear", text=" ".join(problem.lines()), mark="")
     except Prd2prError as problem:
-        return Outcome(kind="refused", text=" ".join(problem.lines()), mark="")
+        return WorkOutcome(kind="refused", text=" ".join(problem.lines()), mark="")
     except Exception as error:
         log.exception("batch %s was interrupted", batch.id)
-        return Outcome(kind="unclear" if asked or earlier else "refused", text=repr(error), mark="")
-    return Outcome(kind="started", text=mark, mark=mark)
+        return WorkOutcome(kind="unclear" if asked or earlier else "refused", text=repr(error), mark="")
+    return WorkOutcome(kind="started", text=mark, mark=mark)
 
 
 def record_request(turn: int) -> float:
@@ -208,20 +208,20 @@ def find_earlier_start(effect: Effect, batch: Batch, asked_at: float, mark: str)
 
 
 @DBOS.step(name="wait_until_started")
-def wait_until_started(key: BatchKey, mark: str) -> Outcome:
+def wait_until_started(key: BatchKey, mark: str) -> WorkOutcome:
     context, batch = get_engine_context(), read_batch(get_engine_context().database, key)
     effect, ends = context.effects.select(batch), time.monotonic() + context.settings.dispatch_minutes * MINUTE
     interval = FIRST_POLL_SECONDS
     try:
         while not effect.has_started(batch, mark):
             if time.monotonic() >= ends:
-                return Outcome(kind="not yet", text=mark, mark=mark)
+                return WorkOutcome(kind="not yet", text=mark, mark=mark)
             time.sleep(interval)
             interval = min(MAX_POLL_SECONDS, interval * 2)
     except Prd2prError as problem:
         unclear = make_unclear("the work was started, but its state cannot be read", problem)
-        return Outcome(kind="unclear", text=" ".join(unclear.lines()), mark=mark)
-    return Outcome(kind="started", text=mark, mark=mark)
+        return WorkOutcome(kind="unclear", text=" ".join(unclear.lines()), mark=mark)
+    return WorkOutcome(kind="started", text=mark, mark=mark)
 
 
 def make_unclear(what: str, problem: Prd2prError) -> EffectUnclear:

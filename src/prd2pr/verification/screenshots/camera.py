@@ -11,11 +11,11 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.languages.python.runner.prewarmed_process import SYSTEM_PATH
+from prd2pr.languages.test_runner import Export
 from prd2pr.sandbox.child_process import PipeEnds
 from prd2pr.sandbox.cleanup import remove_tree
 from prd2pr.sandbox.detection import (
@@ -30,8 +30,6 @@ from prd2pr.sandbox.detection import (
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.state.screenshots import MAX_IMAGE_BYTES, find_image_problem
 from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
-
-Export = Callable[[str, Path, Mapping[str, str]], None]
 
 BROWSER_PROGRAM = Path(__file__).with_name("browser.py")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")

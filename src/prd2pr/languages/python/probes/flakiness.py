@@ -19,8 +19,8 @@ WALL_FLOOR, WALL_FACTOR = 15.0, 60.0
 
 Send = Callable[[dict[str, Any]], None]
 Prepare = Callable[[], str]
-RunTests = Callable[[list[Any]], list[str]]
-RunTwice = Callable[[list[Any], RunTests], tuple[list[str], list[str]]]
+RerunTests = Callable[[list[Any]], list[str]]
+RunTwice = Callable[[list[Any], RerunTests], tuple[list[str], list[str]]]
 
 
 class FlakinessCheck:

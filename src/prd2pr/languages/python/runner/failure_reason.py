@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from prd2pr.domain.evidence import Failure, FailureKind
 
-Stage = Literal["collect", "setup", "call", "teardown"]
+if TYPE_CHECKING:
+    from prd2pr.languages.runner_kinds import Stage
 
 MESSAGE_LENGTH = 900
 LINE_LENGTH = 400  # longer lines keep their head and tail, so that one huge value does not push out the rest

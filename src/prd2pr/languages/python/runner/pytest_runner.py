@@ -36,13 +36,11 @@ from prd2pr.languages.python.runner.prewarmed_process import PrewarmedPool, Prew
 from prd2pr.languages.python.runner.project import PytestProject, load_pytest_project
 from prd2pr.languages.python.runner.results import ResultContext, collect_results
 from prd2pr.languages.python.test_naming import TestNaming
-from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest, SurveyResult
+from prd2pr.languages.test_runner import DifferentialRequest, Export, MutationRequest, RunRequest, SurveyResult
 from prd2pr.sandbox.child_process import DiskUse
 from prd2pr.sandbox.interpreter import compute_tools_digest
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord
-
-Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob that replaces it
 
 MUTATION_PROBES = (
     "launcher",

@@ -9,8 +9,9 @@ from typing import Literal
 from prd2pr.domain.evidence import Failure, FailureKind, Outcome, TestResult
 from prd2pr.languages.python.rules.test_code.test_file import find_declared_tests
 from prd2pr.languages.python.runner.events import CollectionFailure, ObservedRun, StageReport
-from prd2pr.languages.python.runner.failure_reason import RaisedException, Stage, classify, clean_message
+from prd2pr.languages.python.runner.failure_reason import RaisedException, classify, clean_message
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
+from prd2pr.languages.runner_kinds import Stage
 
 _NO_EXCEPTION = RaisedException(type="")
 
