@@ -222,7 +222,7 @@ class Gates(ConfigSection):
     )
     held_out: bool = Field(
         default=True,
-        description="Ask the test author for hidden examples that the programmer does not see, and use them for GREEN.",
+        description="Ask the tester for hidden examples that the builder does not see, and use them for GREEN.",
     )
     allow_manifest: bool = Field(default=False, description="Let GREEN change dependency manifests.")
 

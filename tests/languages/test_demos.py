@@ -34,7 +34,7 @@ def test_typescript_demo_is_proved(
     monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
     assert run_demo("typescript", tmp_path / "demo") == 0
     told = capfd.readouterr().out
-    assert "refused GRN308 GRN416" in told, "the programmer's table of the tests' examples is refused"
+    assert "refused GRN308 GRN416" in told, "the builder's table of the tests' examples is refused"
     assert "all proved: 14 of 14 steps" in told
 
 
@@ -56,5 +56,5 @@ def test_compiled_demos_are_proved(
     monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
     assert run_demo(language, tmp_path / "demo") == 0
     told = capfd.readouterr().out
-    assert refused in told, "the programmer plays to the tests, and has to write it anew"
+    assert refused in told, "the builder plays to the tests, and has to write it anew"
     assert "all proved: 10 of 10 steps" in told

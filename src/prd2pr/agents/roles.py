@@ -108,28 +108,28 @@ SPIKE = Role(
     "branch and never merged.",
 )  # fmt: skip
 PLANNER = Role(
-    "planner", "planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True,
+    "planner", "Planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True,
     summary="Splits the PRD into stories with criteria in one call; also plans what a changed PRD or a request adds.",
     blocks_when="Three plans in a row that break a planning rule.",
 )  # fmt: skip
 # The four passes that plan a PRD too large for one call; all but the first handle one cycle at a time.
 DECOMPOSER_CYCLES = Role(
-    "decomposer_cycles", "planner of cycles", Phase.PLAN, CyclesDraft, may_block=True,
+    "decomposer_cycles", "Decomposer of cycles", Phase.PLAN, CyclesDraft, may_block=True,
     summary="First of four passes: groups the requirements in working order. Skipped if the PRD lists its cycles or "
     "has at most six requirements.",
     blocks_when="Requirements that cannot be grouped.",
 )  # fmt: skip
 DECOMPOSER_TASKS = Role(
-    "decomposer_tasks", "planner of stories", Phase.PLAN, TasksDraft, may_block=True,
+    "decomposer_tasks", "Decomposer of tasks", Phase.PLAN, TasksDraft, may_block=True,
     summary="Second pass: splits each cycle into stories and estimates their size.",
     blocks_when="Answers that do not form a valid plan together; a cycle without stories becomes a question.",
 )  # fmt: skip
 DECOMPOSER_CRITERIA = Role(
-    "decomposer_criteria", "writer of criteria", Phase.PLAN, CriteriaDraft,
+    "decomposer_criteria", "Decomposer of criteria", Phase.PLAN, CriteriaDraft,
     summary="Third pass: two to five criteria for each story; GIVEN/WHEN/THEN of the PRD is kept as it is.",
 )  # fmt: skip
 DECOMPOSER_HINTS = Role(
-    "decomposer_hints", "writer of hints", Phase.PLAN, HintsDraft,
+    "decomposer_hints", "Decomposer of hints", Phase.PLAN, HintsDraft,
     summary="Fourth pass, for complex stories: interface, files, and test cases that are easily forgotten.",
 )  # fmt: skip
 SECURITY = Role(
@@ -155,24 +155,24 @@ DEPLOYMENT = Role(
     summary="For a repository or PRD with deployment: infrastructure, routing, pipeline and rollback.",
 )  # fmt: skip
 ARCHITECT = Role(
-    "architect", "architect", Phase.DESIGN, DesignAnswer, READ_TOOLS, may_block=True, may_pass=False, tool_turns=12,
+    "architect", "Architect", Phase.DESIGN, DesignAnswer, READ_TOOLS, may_block=True, may_pass=False, tool_turns=12,
     moment=RoleTiming.DESIGN,
     summary="Decides names, signatures and files of a story before its tests are written.",
     blocks_when="Criteria that contradict each other.",
 )  # fmt: skip
 TESTER = Role(
-    "tester", "test author", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, moment=RoleTiming.RED,
-    summary="Writes the story's tests, and hidden examples that the programmer is not shown.",
+    "tester", "Tester", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, moment=RoleTiming.RED,
+    summary="Writes the story's tests, and hidden examples that the builder is not shown.",
     blocks_when="Criteria that contradict each other or code that must stay.",
 )  # fmt: skip
 BUILDER = Role(
-    "builder", "programmer", Phase.GREEN, WorkReport, WORK_TOOLS, may_block=True, uses_memory=True,
+    "builder", "Builder", Phase.GREEN, WorkReport, WORK_TOOLS, may_block=True, uses_memory=True,
     moment=RoleTiming.GREEN,
     summary="Writes the code that makes the tests pass.",
     blocks_when="Tests that no honest code can pass.",
 )  # fmt: skip
 FUSED = Role(
-    "fused", "programmer", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, fused=True, uses_memory=True,
+    "fused", "Fused", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, fused=True, uses_memory=True,
     moment=RoleTiming.RED,
     summary="With `strategy: fused`, and always in `quick`: tests and code in one answer.",
     blocks_when="Criteria that contradict each other or tests that must stay.",
@@ -184,7 +184,7 @@ DEBUGGER = Role(
     "to the last attempt.",
 )  # fmt: skip
 REFACTORER = Role(
-    "refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK_TOOLS, tool_turns=16, test_runs=4,
+    "refactorer", "Refactorer", Phase.REFACTOR, WorkReport, WORK_TOOLS, tool_turns=16, test_runs=4,
     moment=RoleTiming.REFACTOR, omitted_parts=("near", "design", "tests"),
     summary="Improves the code measurably, or reports that nothing is worth changing. In `standard` skipped if no "
     "function has three branches or 15 lines and nothing is copied (`refactoring: measured`).",

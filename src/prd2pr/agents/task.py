@@ -95,7 +95,7 @@ class HiddenExampleScope:
     """Whether hidden examples are used in this run and in this task."""
 
     in_run: bool = True  # the same for all roles of the run
-    in_task: bool = False  # the test author writes them, or the programmer's code is checked with them
+    in_task: bool = False  # the tester writes them, or the builder's code is checked with them
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ class Signature(Record):
 
 
 class HiddenExamplesEvidence(Record):
-    """Examples that the programmer does not see. RED's observations about them are stored only here."""
+    """Examples that the builder does not see. RED's observations about them are stored only here."""
 
     files: tuple[HiddenExampleFile, ...] = ()  # empty if examples were requested but none were given
     tests: tuple[str, ...] = ()

@@ -396,7 +396,7 @@ class HiddenExampleFile(Record):
 
 
 class HiddenExamples(Record):
-    """Examples that the programmer does not see. Until GREEN is judged, they are stored in `.orch-state/`."""
+    """Examples that the builder does not see. Until GREEN is judged, they are stored in `.orch-state/`."""
 
     files: tuple[HiddenExampleFile, ...] = ()
     tests: tuple[str, ...] = ()

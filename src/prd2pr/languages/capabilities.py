@@ -77,7 +77,7 @@ LAYERS: tuple[CheckLayer, ...] = (
     CheckLayer("measures", "REFACTOR improves at least one metric", (Phase.REFACTOR,), _READ),
     CheckLayer("knock-out", "if a new function is broken, a test of the story fails", _CODE, _READ),
     CheckLayer("expected values replaced", "if an expected value is changed, the test fails", _CODE, _READ),
-    CheckLayer("hidden examples", "tests hidden from the programmer pass too", (Phase.GREEN,), _READ),
+    CheckLayer("hidden examples", "tests hidden from the builder pass too", (Phase.GREEN,), _READ),
     CheckLayer("source that detects tests", "source that detects test runs is refused", _CODE, _READ),
     CheckLayer("literals of the tests", "source that repeats the tests' values is reported", _CODE, _READ),
     CheckLayer("repeated", "the new tests fail in the same way in a second run", (Phase.RED,), _EVERY),

@@ -1,4 +1,4 @@
-"""Hidden examples: tests of the same criteria that the programmer does not see before GREEN is judged.
+"""Hidden examples: tests of the same criteria that the builder does not see before GREEN is judged.
 
 They follow the same rules as the other tests. Until GREEN, only the `held_out` record of the evidence mentions them, so
 that prompts, pages and comments made from the evidence cannot reveal them.
@@ -105,7 +105,7 @@ def separate_hidden_examples(
 def merge_hidden_examples(evidence: Evidence) -> Evidence:
     """Return RED's evidence with the hidden examples included, so that every rule sees all tests.
 
-    The coverage of criteria is not merged, because each criterion must be named by a test that the programmer sees.
+    The coverage of criteria is not merged, because each criterion must be named by a test that the builder sees.
     """
     hidden = evidence.held_out
     if hidden is None or not hidden.files:
@@ -187,6 +187,6 @@ def describe_hidden_examples(evidence: Evidence) -> str:
     if not hidden.files:
         return "Hidden examples: none."
     if evidence.phase is Phase.RED:
-        return f"Hidden from the programmer: {len(hidden.results)} more, which must fail now and pass in GREEN."
+        return f"Hidden from the builder: {len(hidden.results)} more, which must fail now and pass in GREEN."
     passed = sum(result.outcome == "passed" for result in hidden.results)
-    return f"Hidden examples, which the programmer did not see: {passed} of {len(hidden.results)} pass."
+    return f"Hidden examples, which the builder did not see: {passed} of {len(hidden.results)} pass."

@@ -12,7 +12,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_error(
         "RED212",
         "a hidden example names no criterion",
-        "If a hidden example fails later, the programmer is shown only its criterion.",
+        "If a hidden example fails later, the builder is shown only its criterion.",
         bad="def test_earn_large_amount():   # in test_earn_held_out.py\n    assert earn(1234) == 246",
         good="def test_earn_large_amount():\n"
         '    """loyalty-1.c1: one point for five, in full fives"""\n'
@@ -22,19 +22,19 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "GRN308",
         "a hidden example fails",
-        "The test author wrote more examples of the same criteria and hid them from the programmer. Code that "
-        "returns only the answers of the visible tests fails here. The programmer is shown only the criterion and "
+        "The tester wrote more examples of the same criteria and hid them from the builder. Code that "
+        "returns only the answers of the visible tests fails here. The builder is shown only the criterion and "
         "the kind of failure, so that the rule is fixed and not the single case. When no attempt is left, a "
         "person sees the example and decides whether the code or the example is wrong.",
         bad="a hidden example fails: criterion loyalty-1.c2; it fails on an assertion",
         good="3 hidden examples pass",
         hint="read the criterion again and implement it for every value. If no attempt is left and the example is "
-        "wrong, undo RED with `/tdd undo`; the test author then writes it again.",
+        "wrong, undo RED with `/tdd undo`; the tester then writes it again.",
     ),
     define_warning(
         "GRN309",
         "there are no hidden examples",
-        "The programmer has seen every test that judges the code, so a lookup table of the expected values would "
+        "The builder has seen every test that judges the code, so a lookup table of the expected values would "
         "pass. The other rules about the subject still apply.",
         bad="hidden examples: none",
         good="hidden examples: 3 pass",

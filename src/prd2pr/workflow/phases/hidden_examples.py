@@ -1,4 +1,4 @@
-"""Hidden examples: remove them from the test author's work, store them with the state, and show them when they fail."""
+"""Hidden examples: remove them from the tester's work, store them with the state, and show them when they fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = "100644"
 
 
 def extract_hidden_examples(session: Session, position: Position, tree: str) -> tuple[str, HiddenExamples]:
-    """Return the tree without the test author's hidden examples, and the examples themselves."""
+    """Return the tree without the tester's hidden examples, and the examples themselves."""
     files = tuple(
         HiddenExampleFile(path=raw.path, blob=raw.new_blob)
         for raw in session.git.diff(position.code_tree, tree)
@@ -62,7 +62,7 @@ def describe_failed_examples(session: Session, position: Position, phase: Phase,
     root = session.store.paths.held_out(position.story.id)
     places = ", ".join(f"`{get_hidden_example_path(file, position.story.id, root)}`" for file in examples.files)
     return (
-        f". All tests that the programmer was shown pass, but hidden examples fail: {'; '.join(failures)}. They "
+        f". All tests that the builder was shown pass, but hidden examples fail: {'; '.join(failures)}. They "
         f"are in {places}. Either the code does not do what the criterion says, or the example is wrong: `/tdd undo` "
-        "undoes RED, so that the test author writes it again"
+        "undoes RED, so that the tester writes it again"
     )

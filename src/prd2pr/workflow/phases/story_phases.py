@@ -331,7 +331,7 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
     while len(earlier) < attempts:
         work = run_assignment(session, make_next_assignment(session, position, FUSED, earlier, attempts))
         if work.result.stop == "contradiction":
-            return Stuck(f"the programmer reports a contradiction: {work.result.explanation}")
+            return Stuck(f"the builder reports a contradiction: {work.result.explanation}")
         tests_only = replace(work, code_tree=drop_code_changes(session, position.base_tree, work.code_tree))
         judged = judge_role_work(session, position, FUSED, tests_only, len(earlier) + 1)
         if judged.verdict.accepted:

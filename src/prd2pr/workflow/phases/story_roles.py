@@ -82,7 +82,7 @@ def attempt_texts(attempt: EarlierAttempt) -> dict[str, str]:
 
 
 def strip_hidden_examples(patch: str) -> str:
-    """Remove hidden examples from a patch, since programmers may later read the answer about it."""
+    """Remove hidden examples from a patch, since builders may later read the answer about it."""
     files = re.split(r"(?m)^(?=diff --git )", patch)
     return "".join(each for each in files if not has_hidden_example_name(each.partition("\n")[0]))
 
