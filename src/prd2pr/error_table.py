@@ -12,7 +12,7 @@ class ErrorKind:
     error: type[errors.Prd2prError]
     title: str
     explanation: str
-    way_out: str
+    remedy: str
 
     @property
     def code(self) -> str:
@@ -316,12 +316,12 @@ ERRORS_BY_CODE = {kind.code: kind for kind in ERROR_KINDS}
 
 
 def explain_error(kind: ErrorKind) -> str:
-    return f"{kind.code}  {kind.title}\n\n{kind.explanation}\n\nFix: {kind.way_out}\n"
+    return f"{kind.code}  {kind.title}\n\n{kind.explanation}\n\nFix: {kind.remedy}\n"
 
 
 def render_errors_page() -> str:
     rows = "".join(
-        f"| `{kind.code}` | {kind.title} | {kind.explanation} | {kind.way_out} | {kind.error.exit_status} |\n"
+        f"| `{kind.code}` | {kind.title} | {kind.explanation} | {kind.remedy} | {kind.error.exit_status} |\n"
         for kind in ERROR_KINDS
     )
     return (

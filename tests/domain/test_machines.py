@@ -82,15 +82,15 @@ def test_every_command_in_every_state(state: ProjectState, command: str) -> None
     assert answer.allowed_in == tuple(s for s in P if s in LEGAL[command])
     assert set(answer.allowed_now) == {f"/{name}" for name, legal in LEGAL.items() if state in legal}
     moves = find_moves_to(state, frozenset(LEGAL[command]))
-    assert moves and all(move in answer.hint for move in moves)
-    assert (answer.is_unknown, answer.to_error().remedy) == (False, answer.hint)
+    assert moves and all(move in answer.remedy for move in moves)
+    assert (answer.is_unknown, answer.to_error().remedy) == (False, answer.remedy)
     assert command in answer.to_error().what and state in answer.to_error().what
 
 
 def test_refusal_hint_names_a_way_to_the_command() -> None:
     answer = apply_project_command(P.SPRINT_ACTIVE, "/sprint plan")
     assert isinstance(answer, CommandRefusal)
-    assert answer.hint == "it is allowed after all stories are done, then `/request_changes`"
+    assert answer.remedy == "it is allowed after all stories are done, then `/request_changes`"
     assert find_moves_to(P.IDLE, frozenset({P.SPRINT_ACTIVE})) == ("`/epic`", "`/sprint plan`", "`/sprint start`")
 
 
@@ -176,7 +176,7 @@ def test_gate_needs_an_accepted_verdict_of_its_own_phase(state: CycleState, phas
         assert answer.state == state
     refused = pass_phase(state, phase, verdict(phase, accepted=False, code="RED104"))
     assert isinstance(refused, CommandRefusal)
-    assert "RED104" in refused.hint
+    assert "RED104" in refused.remedy
 
 
 @pytest.mark.parametrize("state", C)
@@ -200,11 +200,11 @@ def test_a_gate_cannot_be_skipped() -> None:
     for state in (C.TEST_RED, C.CODE_GREEN):
         answer = apply_cycle_command(state, "/tdd skip_phase")
         assert isinstance(answer, CommandRefusal)
-        assert "cannot be skipped" in answer.hint
+        assert "cannot be skipped" in answer.remedy
     assert apply_cycle_command(C.REFACTOR, "skip_phase") == C.REFACTOR
     answer = apply_cycle_command(C.TEST_RED, "commit-tests")
     assert isinstance(answer, CommandRefusal)
-    assert answer.hint == "a verdict is needed: RED"
+    assert answer.remedy == "a verdict is needed: RED"
     assert not answer.is_unknown
 
 
@@ -212,7 +212,7 @@ def test_start_is_refused_while_the_cycle_is_open() -> None:
     for state in OPEN:
         answer = apply_cycle_command(state, "start")
         assert isinstance(answer, CommandRefusal)
-        assert "not finished" in answer.hint
+        assert "not finished" in answer.remedy
     assert (
         apply_cycle_command(C.COMMIT, "start")
         == apply_cycle_command(C.ABORTED, "start")
@@ -228,7 +228,7 @@ def test_unknown_and_misplaced_commands_are_explained() -> None:
     early = check_cycle_command(None, "/tdd code")
     assert isinstance(early, CommandRefusal)
     assert (early.state, early.allowed_in) == ("no cycle", ("CODE_GREEN",))
-    assert "/tdd start" in early.hint
+    assert "/tdd start" in early.remedy
 
 
 def test_untested_kinds_pass_only_with_a_note() -> None:

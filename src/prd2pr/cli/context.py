@@ -75,11 +75,11 @@ def refuse_unknown_roles(config: Config) -> None:
     for role in config.models.roles:
         if role not in MODEL_ROLES:
             near = difflib.get_close_matches(role, MODEL_ROLES, n=1)
-            hint = f"did you mean `{near[0]}`? " if near else ""
+            suggested = f"did you mean `{near[0]}`? " if near else ""
             raise ConfigInvalid(
                 f"unknown role `{role}`",
                 where=f"{CONFIG_PATH}: models.roles",
-                remedy=f"{hint}known roles: {', '.join(MODEL_ROLES)}",
+                remedy=f"{suggested}known roles: {', '.join(MODEL_ROLES)}",
             )
 
 

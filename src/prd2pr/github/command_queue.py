@@ -334,4 +334,4 @@ def build_refusal(parsed: ParsedLine, login: str, level: PermissionLevel, *, all
         return UnknownCommandReply(written=parsed.written, did_you_mean=parsed.did_you_mean)
     assert isinstance(parsed, BadArguments), "a command that is understood and allowed is executed"
     spec = parsed.spec
-    return WrongArguments(spec.shown, parsed.problem, spec.usage, spec.examples[0], parsed.helps)
+    return WrongArguments(spec.shown, parsed.problem, spec.usage, spec.examples[0], parsed.remedy)

@@ -278,8 +278,8 @@ def test_a_command_with_wrong_arguments_is_not_executed(line, name, problem):
 
 def test_a_text_that_is_only_too_long_is_otherwise_valid():
     line = "/epic " + "x" * 10_001
-    problem, helps = "its text is longer than 10,000 characters", "Write it shorter in a new comment."
-    assert parse_comment(line) == (BadArguments("epic", problem, line[:200], helps),)
+    problem, remedy = "its text is longer than 10,000 characters", "Write it shorter in a new comment."
+    assert parse_comment(line) == (BadArguments("epic", problem, line[:200], remedy),)
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_codes_are_explained_or_guessed(stage: Stage) -> None:
     assert answer.title
     error = stage.give("/tdd explain ERR200").answer
     assert isinstance(error, ExplainReply)
-    assert error.hint
+    assert error.remedy
     unknown = stage.give("/tdd explain RED199").answer
     assert isinstance(unknown, ExplainReply)
     assert (unknown.title, bool(unknown.did_you_mean)) == ("", True)

@@ -235,4 +235,4 @@ def test_a_command_is_named_as_it_is_called_where_it_is_read():
     machine = "`prd2pr doctor`, `prd2pr run … --record FILE`"
     assert to_slash_commands(machine) == machine
     for code, kind in ERRORS_BY_CODE.items():
-        assert not re.search(r"`prd2pr (run|next|explain)`", to_slash_commands(kind.way_out)), code
+        assert not re.search(r"`prd2pr (run|next|explain)`", to_slash_commands(kind.remedy)), code

@@ -36,5 +36,5 @@ def find_explanation(code: str) -> str | None:
 def make_unknown_code_error(code: str) -> UsageProblem:
     known = [*FINDINGS, *ERRORS_BY_CODE, *PLAN_PROBLEMS]
     near = difflib.get_close_matches(code, known, n=3, cutoff=0.6)
-    hint = f"did you mean {', '.join(near)}?" if near else "see docs/reference/findings.md for all codes"
-    return UsageProblem(f"unknown finding or error {code!r}", remedy=hint)
+    remedy = f"did you mean {', '.join(near)}?" if near else "see docs/reference/findings.md for all codes"
+    return UsageProblem(f"unknown finding or error {code!r}", remedy=remedy)

@@ -155,8 +155,8 @@ def select_query(options: argparse.Namespace) -> NamedQuery:
     query = QUERIES.get(options.name)
     if query is None:
         suggestion = find_close_match(options.name, QUERIES)
-        hint = f"did you mean `prd2pr query {suggestion}`? " if suggestion else ""
-        raise UsageProblem(f"unknown query {options.name!r}", remedy=f"{hint}known queries: {names}")
+        suggested = f"did you mean `prd2pr query {suggestion}`? " if suggestion else ""
+        raise UsageProblem(f"unknown query {options.name!r}", remedy=f"{suggested}known queries: {names}")
     if query.needs_text and not (options.text or "").strip():
         remedy = f'add {query.text_kind}: prd2pr query {options.name} "send a message when points expire"'
         raise UsageProblem(f"{options.name} requires an argument", remedy=remedy)

@@ -186,9 +186,9 @@ def list_project_commands(state: ProjectState) -> tuple[str, ...]:
 
 def _refuse(state: ProjectState, known: ProjectCommand | ProjectEvent) -> CommandRefusal:
     path = find_moves_to(state, known.allowed)
-    hint = f"it is allowed after {', then '.join(path)}" if path else "it is no longer allowed"
+    remedy = f"it is allowed after {', then '.join(path)}" if path else "it is no longer allowed"
     return CommandRefusal(
-        known.shown, state, list_project_commands(state), tuple(s for s in S if s in known.allowed), hint
+        known.shown, state, list_project_commands(state), tuple(s for s in S if s in known.allowed), remedy
     )
 
 

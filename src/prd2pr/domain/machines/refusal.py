@@ -15,7 +15,7 @@ class CommandRefusal:
     state: str
     allowed_now: tuple[str, ...]
     allowed_in: tuple[str, ...] = ()  # states that allow it; empty for an unknown command
-    hint: str = ""
+    remedy: str = ""
     did_you_mean: str = ""
 
     @property
@@ -29,7 +29,7 @@ class CommandRefusal:
 
     def to_error(self) -> IllegalCommand:
         now = ", ".join(f"`{name}`" for name in self.allowed_now)
-        advice = f"did you mean `{self.did_you_mean}`?" if self.did_you_mean else self.hint
+        advice = f"did you mean `{self.did_you_mean}`?" if self.did_you_mean else self.remedy
         return IllegalCommand(self.describe(), where=f"allowed now: {now}", remedy=advice)
 
 

@@ -225,9 +225,9 @@ def check_cycle_command(state: CycleState | None, command: str) -> CycleCommand 
     return known
 
 
-def _refuse_command(state: CycleState | None, known: CycleCommand, hint: str) -> CommandRefusal:
+def _refuse_command(state: CycleState | None, known: CycleCommand, remedy: str) -> CommandRefusal:
     allowed_in = (*([NO_CYCLE] if None in known.allowed else []), *(s.value for s in S if s in known.allowed))
-    return CommandRefusal(known.shown, state or NO_CYCLE, list_cycle_commands(state), allowed_in, hint)
+    return CommandRefusal(known.shown, state or NO_CYCLE, list_cycle_commands(state), allowed_in, remedy)
 
 
 def apply_cycle_command(state: CycleState | None, command: str) -> CycleState | CommandRefusal | None:
@@ -261,8 +261,8 @@ def _suggest(state: CycleState | None, known: CycleCommand) -> str:
     return "`/tdd next` works on the current phase"
 
 
-def _refuse_phase(what: str, state: CycleState, allowed_in: Iterable[CycleState], hint: str) -> CommandRefusal:
-    return CommandRefusal(what, state, list_cycle_commands(state), tuple(allowed_in), hint)
+def _refuse_phase(what: str, state: CycleState, allowed_in: Iterable[CycleState], remedy: str) -> CommandRefusal:
+    return CommandRefusal(what, state, list_cycle_commands(state), tuple(allowed_in), remedy)
 
 
 def _join_phases(phases: Iterable[Phase]) -> str:

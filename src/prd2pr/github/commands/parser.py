@@ -89,7 +89,7 @@ class UnknownCommand:
 class BadArguments(KnownCommand):
     problem: str
     written: str = ""
-    helps: str = ""  # remedy; empty if the usage explains it
+    remedy: str = ""  # empty if the usage explains it
 
 
 ParsedLine = ParsedCommand | UnknownCommand | BadArguments
@@ -204,7 +204,7 @@ def _too_many_lines(parsed: ParsedLine, most: str) -> BadArguments:
 @dataclass(frozen=True)
 class _ArgumentProblem:
     text: str
-    helps: str = ""
+    remedy: str = ""
 
 
 _SlotResult = (
@@ -217,7 +217,7 @@ def _read_arguments(spec: CommandSpec, rest: str, line: str) -> ParsedCommand | 
     for slot in spec.slots:
         taken = _SLOT_READERS[slot.kind](slot, rest.strip(), command)
         if isinstance(taken, _ArgumentProblem):
-            return BadArguments(spec.name, taken.text, command.written, taken.helps)
+            return BadArguments(spec.name, taken.text, command.written, taken.remedy)
         command, rest = taken
     if rest.strip():
         return BadArguments(spec.name, f"`{_first_word(rest)}` is unexpected", command.written)

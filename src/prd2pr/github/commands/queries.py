@@ -61,7 +61,7 @@ def explain_code(code: str) -> ExplainReply:
         return ExplainReply(code, problem.title, problem.explanation)
     error = ERRORS_BY_CODE.get(code)
     if error is not None:
-        return ExplainReply(code, error.title, error.explanation, hint=error.way_out)
+        return ExplainReply(code, error.title, error.explanation, remedy=error.remedy)
     near = difflib.get_close_matches(code, [*FINDINGS, *PLAN_PROBLEMS, *ERRORS_BY_CODE], n=3, cutoff=0.6)
     return ExplainReply(code, did_you_mean=tuple(near))
 
@@ -225,7 +225,7 @@ def list_machine_states(state: BranchState, story: str = "") -> MachineStates:
 
 def show_explanation(query: BranchQuery) -> CommandReply:
     found = explain_code(query.command.code)
-    return replace(found, explanation=to_slash_commands(found.explanation), hint=to_slash_commands(found.hint))
+    return replace(found, explanation=to_slash_commands(found.explanation), remedy=to_slash_commands(found.remedy))
 
 
 QUERIES: dict[str, Callable[[BranchQuery], CommandReply]] = {

@@ -218,7 +218,7 @@ class ExplainReply:
     explanation: str = ""
     bad: str = ""
     good: str = ""
-    hint: str = ""
+    remedy: str = ""
     weight: str = ""
     did_you_mean: tuple[str, ...] = ()
 

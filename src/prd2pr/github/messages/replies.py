@@ -58,7 +58,7 @@ class WrongArguments:
     problem: str
     usage: str
     example: str
-    helps: str = ""  # remedy, if the usage does not explain it
+    remedy: str = ""  # empty if the usage explains it
 
     @property
     def why(self) -> str:
