@@ -300,7 +300,7 @@ def queries() -> dict[str, CommandReply]:
             sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)
         ),
         "explained": ExplainReply(
-            finding.code, finding.title, finding.explanation, finding.bad, finding.good, finding.hint,
+            finding.code, finding.title, finding.explanation, finding.bad, finding.good, finding.remedy,
             "error: refuses the step",
         ),
         "explained_not": ExplainReply("GRN999", did_you_mean=("GRN201", "GRN301")),

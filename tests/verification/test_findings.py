@@ -83,12 +83,12 @@ def test_a_finding_has_an_explanation_examples_and_a_hint(code: str) -> None:
     assert kind.explanation.endswith((".", "?"))
     assert kind.bad != kind.good
     assert all(text.strip() for text in (kind.bad, kind.good))
-    assert kind.hint.endswith((".", '"', "….")) or kind.hint.endswith('"""')
+    assert kind.remedy.endswith((".", '"', "….")) or kind.remedy.endswith('"""')
     text = explain_finding(code)
     assert text.startswith(f"{code}  {kind.title}\n")
-    assert kind.hint in text
+    assert kind.remedy in text
     page_by_code, list_page = pages()
-    for part in (kind.explanation, kind.bad, kind.good, kind.hint):
+    for part in (kind.explanation, kind.bad, kind.good, kind.remedy):
         assert part in page_by_code[code]
     assert f"[{code}](../findings/{code}.md)" in list_page
 

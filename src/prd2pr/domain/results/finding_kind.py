@@ -22,7 +22,7 @@ class FindingKind:
     explanation: str
     bad: str = field(kw_only=True)
     good: str = field(kw_only=True)
-    hint: str = field(kw_only=True)
+    remedy: str = field(kw_only=True)
     severity: Literal["error", "warning"] = "error"
     unswitchable: bool = False
     reserved: bool = False  # the code is reserved for a check that does not exist yet
@@ -33,18 +33,18 @@ class FindingKind:
         return _PHASES.get(self.code[:3])
 
 
-def define_strict_error(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+def define_strict_error(code: str, title: str, explanation: str, *, bad: str, good: str, remedy: str) -> FindingKind:
     """Define an error whose severity cannot be changed, since every proof depends on it."""
-    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, unswitchable=True)
+    return FindingKind(code, title, explanation, bad=bad, good=good, remedy=remedy, unswitchable=True)
 
 
-def define_error(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+def define_error(code: str, title: str, explanation: str, *, bad: str, good: str, remedy: str) -> FindingKind:
     """Define an error whose severity a project can change."""
-    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint)
+    return FindingKind(code, title, explanation, bad=bad, good=good, remedy=remedy)
 
 
-def define_warning(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
-    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, severity="warning")
+def define_warning(code: str, title: str, explanation: str, *, bad: str, good: str, remedy: str) -> FindingKind:
+    return FindingKind(code, title, explanation, bad=bad, good=good, remedy=remedy, severity="warning")
 
 
 def is_python_example(example: str) -> bool:

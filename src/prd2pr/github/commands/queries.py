@@ -55,7 +55,9 @@ MAX_LOG_LINES = 40  # log lines in one reply
 def explain_code(code: str) -> ExplainReply:
     kind = FINDINGS.get(code)
     if kind is not None:
-        return ExplainReply(code, kind.title, kind.explanation, kind.bad, kind.good, kind.hint, describe_severity(kind))
+        return ExplainReply(
+            code, kind.title, kind.explanation, kind.bad, kind.good, kind.remedy, describe_severity(kind)
+        )
     problem = PLAN_PROBLEMS.get(code)
     if problem is not None:
         return ExplainReply(code, problem.title, problem.explanation)

@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "list that the stub returns, so it will pass with any implementation.",
         bad="def test_earn():\n    points = earn(5)\n    assert max(points, 1) >= 1",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert the value that the criterion requires.",
+        remedy="assert the value that the criterion requires.",
     ),
     define_warning(
         "RED422",
@@ -36,7 +36,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "own input. This is acceptable if other tests assert a value.",
         bad="def test_same():\n    assert earn(5) == earn(5)",
         good="def test_same():\n    assert earn(5) == earn(5) == 1",
-        hint="assert the value too.",
+        remedy="assert the value too.",
     ),
 )
 

@@ -124,7 +124,7 @@ def explain_finding(code: str) -> str:
         kind.explanation,
         "Bad:\n" + _indent(kind.bad),
         "Good:\n" + _indent(kind.good),
-        f"What to do: {kind.hint}",
+        f"What to do: {kind.remedy}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -182,7 +182,7 @@ def _render_page(kind: FindingKind) -> str:
         "",
         *_fence_example(kind.good),
         "",
-        f"**What to do:** {kind.hint}",
+        f"**What to do:** {kind.remedy}",
         "",
         f"{_AREAS[kind.code[:3]]} · [all findings](../reference/findings.md) · [what is proved](../what-is-proved.md)",
     ]

@@ -12,7 +12,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "other. Something interferes with the run, so its results cannot be trusted.",
         bad="the canary that must fail was reported as passed",
         good="the canary that must fail failed, the one that must pass passed, and all counts match",
-        hint="look for hooks, plugins, exits and patched modules in the changes.",
+        remedy="look for hooks, plugins, exits and patched modules in the changes.",
     ),
     define_strict_error(
         "RUN102",
@@ -20,7 +20,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Without a run there is no proof.",
         bad="the evidence contains no run of the head commit",
         good="the evidence contains the run of the head commit",
-        hint="judge the commits again.",
+        remedy="judge the commits again.",
     ),
     define_strict_error(
         "RUN103",
@@ -28,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "`sandbox: required` is set, and not all protections of the sandbox are available.",
         bad="the test sandbox lacks: no network",
         good="namespaces: no network, own user, own processes, read-only, limits, call filter",
-        hint="run `prd2pr doctor` to see what to enable, or set sandbox to preferred.",
+        remedy="run `prd2pr doctor` to see what to enable, or set sandbox to preferred.",
     ),
     define_warning(
         "RUN104",
@@ -37,7 +37,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "damage.",
         bad="the tests ran without a sandbox",
         good="namespaces: no network, own user, own processes, read-only, limits, call filter",
-        hint="run `prd2pr doctor` to see what is missing and how to enable it.",
+        remedy="run `prd2pr doctor` to see what is missing and how to enable it.",
     ),
     define_strict_error(
         "RUN105",
@@ -45,7 +45,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Without the results of the base commit it is unknown what broke.",
         bad="the evidence contains no run of the base commit",
         good="the evidence contains the runs of both commits",
-        hint="judge the commits again.",
+        remedy="judge the commits again.",
     ),
     define_strict_error(
         "RUN106",
@@ -53,7 +53,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test process was killed or exited early, so tests may be missing.",
         bad="no exit status, after 12 of 53 tests",
         good="exit status 1, after all 53 tests",
-        hint="look for exits, endless loops and high memory use.",
+        remedy="look for exits, endless loops and high memory use.",
     ),
     define_strict_error(
         "RUN107",
@@ -62,7 +62,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "contains a key or token of the job, even encoded, counts as a refused attempt.",
         bad="src/shop/points.py contains the value of ANTHROPIC_API_KEY",
         good="src/shop/points.py reads the key from its settings when it needs it",
-        hint="find out how the code or the test read the secret, then rotate the secret.",
+        remedy="find out how the code or the test read the secret, then rotate the secret.",
     ),
     define_warning(
         "RUN108",
@@ -71,7 +71,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "without it. The step is not blamed, but the test proves nothing.",
         bad="tests/test_old.py::test_now_and_then depends on a random number",
         good="tests/test_old.py::test_always has the same result in every run",
-        hint="make the test repeatable in a separate commit.",
+        remedy="make the test repeatable in a separate commit.",
     ),
     define_warning(
         "RUN109",
@@ -80,7 +80,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not checked in this step; docs/languages.md has the full table.",
         bad="not checked for go test: other circumstances, differential testing",
         good="every layer of the gate was checked",
-        hint="no action is needed; reviewers may check these points themselves.",
+        remedy="no action is needed; reviewers may check these points themselves.",
     ),
     define_strict_error(
         "RUN110",
@@ -90,6 +90,6 @@ FINDINGS: tuple[FindingKind, ...] = (
         "in another stack would not be proved.",
         bad="web/src/points.ts changed in a story whose tests are service/tests/tdd/points-1/test_points.py",
         good="points-1 changes service/, and points-2, which depends on it, changes web/",
-        hint="remove the file from this step; create a separate story for the other stack.",
+        remedy="remove the file from this step; create a separate story for the other stack.",
     ),
 )

@@ -12,7 +12,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "edited or is missing.",
         bad="Tdd-Evidence: sha256:1f… but the file has 9c…",
         good="Tdd-Evidence: sha256:1f…, and the file in the same commit has that digest",
-        hint="do not trust the commit; redo the step.",
+        remedy="do not trust the commit; redo the step.",
     ),
     define_strict_error(
         "VER102",
@@ -21,7 +21,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "judged.",
         bad="evidence for tree 1f…, but the commit contains 9c…",
         good="evidence for tree 1f…, and the commit contains tree 1f…",
-        hint="redo the step from its base.",
+        remedy="redo the step from its base.",
     ),
     define_strict_error(
         "VER103",
@@ -30,7 +30,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the proof.",
         bad="fix typo, without a Tdd-Step trailer",
         good="green(loyalty-2): redeem at checkout, with Tdd-Step: loyalty/loyalty-2/3",
-        hint="review it manually, or add it through a story.",
+        remedy="review it manually, or add it through a story.",
     ),
     define_strict_error(
         "VER104",
@@ -38,7 +38,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The steps of a story are numbered without gaps, and a phase starts only after the previous one has passed.",
         bad="green(loyalty-1), step 2, follows design(loyalty-1), step 1",
         good="green(loyalty-1), step 3, follows red(loyalty-1), step 2",
-        hint="redo the story from the last step in the right order.",
+        remedy="redo the story from the last step in the right order.",
     ),
     define_strict_error(
         "VER105",
@@ -46,7 +46,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The step was recorded as accepted. When it is proved again from the commits alone, the gate refuses it.",
         bad="repeated, the GREEN gate refuses: GRN302, test_redeem fails",
         good="repeated, the GREEN gate accepts: 12 of 12 story tests pass",
-        hint="look at the findings of the repeated gate; a common cause is a test that depends on the machine.",
+        remedy="look at the findings of the repeated gate; a common cause is a test that depends on the machine.",
     ),
     define_strict_error(
         "VER106",
@@ -54,7 +54,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A record cannot be read, or contains something that this step cannot have written.",
         bad=".orch-state/prds/loyalty/status.json has an unknown key",
         good=".orch-state/prds/loyalty/status.json follows from the previous record and this step",
-        hint="restore the state from the last good commit.",
+        remedy="restore the state from the last good commit.",
     ),
     define_strict_error(
         "VER107",
@@ -62,7 +62,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The evidence file records a different verdict on the step than the gate returns now.",
         bad="recorded: 12 passed; now: 11 passed, 1 failed",
         good="recorded: accepted, 12 passed; now: accepted, 12 passed",
-        hint="do not trust the commit; redo the step.",
+        remedy="do not trust the commit; redo the step.",
     ),
     define_strict_error(
         "VER108",
@@ -70,7 +70,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Plan, design and note commits contain only records.",
         bad="design(loyalty-1) changes src/shop/points.py",
         good="design(loyalty-1) changes only files under .orch-state/",
-        hint="remove the change and make it in GREEN.",
+        remedy="remove the change and make it in GREEN.",
     ),
     define_strict_error(
         "VER109",
@@ -80,7 +80,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not meet these conditions.",
         bad="join(loyalty-2) contains a line that neither parent has",
         good="join(loyalty-2) is the merge that git makes of its parents, and both suites pass",
-        hint="reset the branch to the join's first parent; `prd2pr run` joins the story again.",
+        remedy="reset the branch to the join's first parent; `prd2pr run` joins the story again.",
     ),
     define_strict_error(
         "VER110",
@@ -91,7 +91,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "worse.",
         bad="the run was stopped after 61 s: it stalled",
         good="the run finished after 9 s",
-        hint="verify again when the machine is less busy; `test.stall_seconds` in .prd2pr.yml gives runs more time.",
+        remedy="verify again when the machine is less busy; `test.stall_seconds` in .prd2pr.yml gives runs more time.",
     ),
     define_strict_error(
         "VER201",
@@ -100,7 +100,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the attestation was made for another branch.",
         bad="gitCommit 1f…, but no step of this branch is that commit",
         good="gitCommit, gitTree and the evidence's sha256 are those of loyalty/loyalty-2/3",
-        hint="create the attestations again with `prd2pr verify --attest`, or remove those of other branches.",
+        remedy="create the attestations again with `prd2pr verify --attest`, or remove those of other branches.",
     ),
     define_strict_error(
         "VER202",
@@ -109,7 +109,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "proved.",
         bad="attestation: PASSED, test_redeem passed; evidence: test_redeem failed",
         good="attestation and evidence name the same tests with the same results",
-        hint="do not trust its author; only the commits and their runs count.",
+        remedy="do not trust its author; only the commits and their runs count.",
     ),
     define_strict_error(
         "VER203",
@@ -117,6 +117,6 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It is neither an in-toto Statement with the test-result predicate nor a bundle that contains one.",
         bad='{"hello": "world"}',
         good='{"_type": "https://in-toto.io/Statement/v1", "subject": …, "predicateType": …, "predicate": …}',
-        hint="remove the file, or create it again with `prd2pr verify --attest`.",
+        remedy="remove the file, or create it again with `prd2pr verify --attest`.",
     ),
 )

@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "did nothing else.",
         bad="`shop.points.redeem` was removed; nothing used it",
         good="`shop.points.redeem` is called by `shop.cart`, and stays",
-        hint="check whether anyone outside this repository calls it.",
+        remedy="check whether anyone outside this repository calls it.",
     ),
     define_error(
         "RFC418",
@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "classes or modules that no remaining code uses, and tests that cover nothing else.",
         bad="tests/test_points.py::test_redeem also covers `shop.points.earn`, which still exists",
         good="`redeem` and test_redeem were removed; nothing else called `redeem`, and nothing else changed",
-        hint="keep the tests of code that still exists; remove dead code in a separate commit.",
+        remedy="keep the tests of code that still exists; remove dead code in a separate commit.",
     ),
 )
 

@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "with external effects, are not judged, unless the old code answered them reliably.",
         bad="def earn(amount):\n    return round(amount / 10)   # was: amount // 10; the tests use only 10 and 20",
         good="def earn(amount):\n    return amount // POINT_PRICE",
-        hint="keep the behavior of the old code for this input, or make the change in a separate story.",
+        remedy="keep the behavior of the old code for this input, or make the change in a separate story.",
     ),
     define_warning(
         "RFC412",
@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "equal value of another type, or an argument that is modified differently.",
         bad="`earn(-7)` was -1 and is 0 (values far from those of the tests)",
         good="`earn(-7)` is -1 before and after",
-        hint="check whether any caller depends on it.",
+        remedy="check whether any caller depends on it.",
     ),
     define_error(
         "RFC413",
@@ -36,7 +36,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="def earn(amount):\n    if amount > LIMIT:   # new, and no test passes so much\n        return 0\n    "
         "return amount // 10",
         good="def earn(amount):\n    return amount // 10",
-        hint="remove it; new behavior starts with RED.",
+        remedy="remove it; new behavior starts with RED.",
     ),
     define_warning(
         "RFC414",
@@ -44,7 +44,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The same calls could not be made to both, so only the tests show that the behavior is unchanged.",
         bad="the tests could not be run alone: timeout",
         good="40 calls of 3 functions ended the same way before and after",
-        hint="no action is needed; if the tests of the changed code can run alone, more can be compared.",
+        remedy="no action is needed; if the tests of the changed code can run alone, more can be compared.",
     ),
     define_error(
         "RFC415",
@@ -52,7 +52,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The calls could be made before the step and cannot be made after it, so the step is the cause.",
         bad="after the step, the comparison stopped: the test process exited",
         good="the calls could be made before and after",
-        hint="look for code that exits the process or replaces parts of the test run.",
+        remedy="look for code that exits the process or replaces parts of the test run.",
     ),
     define_warning(
         "RFC416",
@@ -60,7 +60,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "There are more tests than could be run here; one of the others may run this code.",
         bad="no test runs `return 0` in `earn`, and it was not there before",
         good="every new line is run by a test",
-        hint="check whether a test runs it.",
+        remedy="check whether a test runs it.",
     ),
 )
 

@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Importing the file raises an error before any test runs.",
         bad="raise ValueError('not ready')   # at the top of tests/test_earn.py",
         good="from shop.points import earn   # planned, so it may be missing",
-        hint="make the file importable; only a planned name may be missing.",
+        remedy="make the file importable; only a planned name may be missing.",
     ),
     define_strict_error(
         "RED301",
@@ -26,7 +26,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A file with a syntax error fails whether or not the subject is correct.",
         bad="def test_earn(:\n    assert earn(5) == 1",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="fix the syntax.",
+        remedy="fix the syntax.",
     ),
     define_strict_error(
         "RED302",
@@ -35,7 +35,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "another missing name: a misspelled import, or a dependency that is not installed.",
         bad="from shop.pionts import earn   # the design plans shop.points.earn",
         good="from shop.points import earn   # as planned in the design",
-        hint="import the planned name; install a missing dependency before the story.",
+        remedy="import the planned name; install a missing dependency before the story.",
     ),
     define_strict_error(
         "RED303",
@@ -43,7 +43,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The body of the test never ran, so the failure says nothing about the subject.",
         bad="def test_total(cart):   # fixture 'cart' not found\n    assert cart.total() == 0",
         good="@pytest.fixture\ndef cart():\n    return Cart()\n\ndef test_total(cart):\n    assert cart.total() == 0",
-        hint="fix the fixture.",
+        remedy="fix the fixture.",
     ),
     define_strict_error(
         "RED304",
@@ -51,7 +51,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "SystemExit, KeyboardInterrupt or pytest.exit stop the run. This is not a failing assertion.",
         bad="def test_usage():\n    main(['--no-such-option'])   # raises SystemExit(2)",
         good="def test_usage():\n    with pytest.raises(SystemExit):\n        main(['--no-such-option'])",
-        hint="assert on the result; expect an exit with pytest.raises(SystemExit).",
+        remedy="assert on the result; expect an exit with pytest.raises(SystemExit).",
     ),
     define_strict_error(
         "RED305",
@@ -59,7 +59,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A test that hangs does not show what is missing, and it would hang in every later run.",
         bad="def test_queue():\n    while poll() is None:   # forever\n        pass",
         good="def test_queue():\n    assert poll(tries=3) is None",
-        hint="make sure that the test terminates.",
+        remedy="make sure that the test terminates.",
     ),
     define_strict_error(
         "RED307",
@@ -67,7 +67,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The exception was raised by the test itself or by third-party code, not by the subject or by the call to it.",
         bad="def test_earn():\n    order = {}\n    assert earn(order['amount']) == 1   # KeyError in the test itself",
         good="def test_earn():\n    order = {'amount': 5}\n    assert earn(order['amount']) == 1",
-        hint="fix the test; only missing behavior may make it fail.",
+        remedy="fix the test; only missing behavior may make it fail.",
     ),
     define_strict_error(
         "RED308",
@@ -75,7 +75,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Importing a module raises an error: a circular import, or an error at the top of the module.",
         bad="ImportError: cannot import name 'a' (most likely due to a circular import)",
         good="ImportError: cannot import name 'earn' from 'shop.points', which the design plans",
-        hint="fix the import; only a planned name may be missing.",
+        remedy="fix the import; only a planned name may be missing.",
     ),
     define_strict_error(
         "RED309",
@@ -87,7 +87,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    yield found\n"
         "    assert found.points == 1   # fails in teardown",
         good="def test_earn():\n    assert earn(5) == 1   # fails here, in the call phase",
-        hint="make the test itself fail.",
+        remedy="make the test itself fail.",
     ),
 )
 

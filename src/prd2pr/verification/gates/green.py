@@ -35,7 +35,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "results. It is not part of the implementation.",
         bad="src/shop/conftest.py was added",
         good="src/shop/points.py was changed, and no file that configures the tests",
-        hint="remove the file from this commit; if the project needs it, commit it before the story.",
+        remedy="remove the file from this commit; if the project needs it, commit it before the story.",
     ),
     define_strict_error(
         "GRN102",
@@ -43,7 +43,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A new dependency changes what every later run installs. People must decide that.",
         bad="requirements.txt gains a package",
         good="requirements.txt is unchanged; the code does not need the package",
-        hint="remove the dependency, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
+        remedy="remove the dependency, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
     ),
     define_strict_error(
         "GRN103",
@@ -52,7 +52,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "author must not write files by which their own work is judged.",
         bad=".orch-state/prds/loyalty/tdd/cycles/loyalty-1.json was edited",
         good="the commit contains source only; the bot writes its own state",
-        hint="remove the change from this commit.",
+        remedy="remove the change from this commit.",
     ),
     define_strict_error(
         "GRN104",
@@ -60,7 +60,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A symbolic link or a submodule makes a path point outside the commit.",
         bad="src/shop/data -> ../../tests",
         good="src/shop/data/rates.csv, a regular file",
-        hint="commit the file itself.",
+        remedy="commit the file itself.",
     ),
     define_strict_error(
         "GRN105",
@@ -68,7 +68,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "GREEN makes the RED tests pass. A test that is added together with the code has never been shown to fail.",
         bad="tests/test_more.py was added",
         good="src/shop/points.py makes tests/tdd/loyalty-1/test_earn.py pass; no test was added",
-        hint="remove it; new tests start with RED.",
+        remedy="remove it; new tests start with RED.",
     ),
     define_strict_error(
         "GRN106",
@@ -76,7 +76,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "GREEN may change source only, so that the tests pass because of the code that ships.",
         bad="notes.csv was changed",
         good="src/shop/points.py was changed",
-        hint="remove it, or add its directory to paths.source if it is source.",
+        remedy="remove it, or add its directory to paths.source if it is source.",
     ),
     define_warning(
         "GRN107",
@@ -84,7 +84,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It does no harm, but GREEN is easier to review when it contains only code.",
         bad="README.md changed in GREEN",
         good="README.md changes in a separate commit",
-        hint="no action is needed.",
+        remedy="no action is needed.",
     ),
     define_strict_error(
         "GRN108",
@@ -92,7 +92,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Tests that failed cannot start to pass while the source is unchanged. If they do, they are flaky.",
         bad="no source file differs from RED",
         good="src/shop/points.py differs from RED",
-        hint="write the implementation.",
+        remedy="write the implementation.",
     ),
     define_strict_error(
         "GRN201",
@@ -101,7 +101,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "committed.",
         bad="tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
         good="tests/tdd/loyalty-2/test_redeem.py has the blob that RED committed",
-        hint="restore the file; if the test is wrong, go back to RED.",
+        remedy="restore the file; if the test is wrong, go back to RED.",
     ),
     define_strict_error(
         "GRN202",
@@ -109,7 +109,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A test that RED committed was deleted or renamed.",
         bad="tests/tdd/loyalty-2/test_redeem.py is missing",
         good="tests/tdd/loyalty-2/test_redeem.py is where RED committed it",
-        hint="restore it; tests move only when the story is integrated.",
+        remedy="restore it; tests move only when the story is integrated.",
     ),
     define_strict_error(
         "GRN203",
@@ -117,7 +117,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Without that list it cannot be shown that the tests are unchanged.",
         bad="no locked file in the evidence: the base commit contains no test",
         good="prd2pr gate green --base RED --head GREEN, where the RED commit contains tests",
-        hint="judge against the commit that contains the tests.",
+        remedy="judge against the commit that contains the tests.",
     ),
     define_strict_error(
         "GRN302",
@@ -125,7 +125,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "GREEN means that every RED test passes.",
         bad="test_redeem: expected 90, got 0",
         good="test_redeem passed",
-        hint="continue the implementation.",
+        remedy="continue the implementation.",
     ),
     define_strict_error(
         "GRN303",
@@ -133,7 +133,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It was red and is now skipped, xfailed, deselected or missing. Only `passed` counts.",
         bad="test_redeem skipped",
         good="test_redeem passed",
-        hint="make the test run.",
+        remedy="make the test run.",
     ),
     define_strict_error(
         "GRN304",
@@ -141,7 +141,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "New behavior must not break existing behavior.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
-        hint="fix the regression.",
+        remedy="fix the regression.",
     ),
     define_strict_error(
         "GRN305",
@@ -149,7 +149,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Tests that passed before are no longer collected.",
         bad="41 tests before, 40 now",
         good="41 tests before, 41 now",
-        hint="restore the tests.",
+        remedy="restore the tests.",
     ),
     define_strict_error(
         "GRN306",
@@ -157,7 +157,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "No test of this story failed before, so passing tests prove nothing about it.",
         bad="no story tests in the evidence",
         good="test_redeem failed at the base commit and passes now",
-        hint="start with RED.",
+        remedy="start with RED.",
     ),
     define_strict_error(
         "GRN307",
@@ -165,7 +165,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test already passed on the commit that should be RED.",
         bad="test_redeem passed at the base commit",
         good="test_redeem failed at the base commit: assert None == 90",
-        hint="judge against the RED commit, or write a test that fails first.",
+        remedy="judge against the RED commit, or write a test that fails first.",
     ),
 )
 

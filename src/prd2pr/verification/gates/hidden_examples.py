@@ -17,7 +17,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="def test_earn_large_amount():\n"
         '    """loyalty-1.c1: one point for five, in full fives"""\n'
         "    assert earn(1234) == 246",
-        hint='write the id into the docstring of the example: """loyalty-1.c1: …"""',
+        remedy='write the id into the docstring of the example: """loyalty-1.c1: …"""',
     ),
     define_strict_error(
         "GRN308",
@@ -28,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "person sees the example and decides whether the code or the example is wrong.",
         bad="a hidden example fails: criterion loyalty-1.c2; it fails on an assertion",
         good="3 hidden examples pass",
-        hint="read the criterion again and implement it for every value. If no attempt is left and the example is "
+        remedy="read the criterion again and implement it for every value. If no attempt is left and the example is "
         "wrong, undo RED with `/tdd undo`; the tester then writes it again.",
     ),
     define_warning(
@@ -38,7 +38,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "pass. The other rules about the subject still apply.",
         bad="hidden examples: none",
         good="hidden examples: 3 pass",
-        hint="no action is needed; `gates.held_out: false` in .prd2pr.yml disables hidden examples.",
+        remedy="no action is needed; `gates.held_out: false` in .prd2pr.yml disables hidden examples.",
     ),
 )
 

@@ -28,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="src/shop/points.py was changed",
         good="tests/tdd/loyalty-2/test_redeem.py was moved to tests/unit/loyalty-2/, and docs/CODEBASE_MAP.md was "
         "written",
-        hint="remove the change; code changes belong to GREEN or REFACTOR.",
+        remedy="remove the change; code changes belong to GREEN or REFACTOR.",
     ),
     define_strict_error(
         "INT102",
@@ -36,7 +36,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The file at its new location is not the file that was proved.",
         bad="tests/unit/loyalty-2/test_redeem.py differs from tests/tdd/loyalty-2/test_redeem.py",
         good="tests/unit/loyalty-2/test_redeem.py has the blob of tests/tdd/loyalty-2/test_redeem.py",
-        hint="move the file unchanged.",
+        remedy="move the file unchanged.",
     ),
     define_strict_error(
         "INT103",
@@ -44,7 +44,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Every file of tests/tdd/<story>/ moves to its permanent location.",
         bad="tests/tdd/loyalty-2/test_redeem.py is still there",
         good="tests/tdd/loyalty-2/ is gone; all of its files are in tests/unit/loyalty-2/",
-        hint="move it too.",
+        remedy="move it too.",
     ),
     define_strict_error(
         "INT104",
@@ -52,7 +52,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A moved file keeps its mode.",
         bad="tests/unit/loyalty-2/data is a symbolic link",
         good="tests/unit/loyalty-2/data/rates.csv, a regular file",
-        hint="move the file itself.",
+        remedy="move the file itself.",
     ),
     define_strict_error(
         "INT105",
@@ -61,7 +61,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "byte. Otherwise they could contain anything without passing a gate.",
         bad="docs/RUNBOOK.md says to run a program that the repository does not contain",
         good="docs/RUNBOOK.md is what `prd2pr docs` renders for this tree",
-        hint="do not edit the generated part; write your text above or below its markers, in a separate commit.",
+        remedy="do not edit the generated part; write your text above or below its markers, in a separate commit.",
     ),
     define_warning(
         "INT106",
@@ -71,7 +71,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "unchanged.",
         bad="docs/RUNBOOK.md was written by prd2pr 0.9.0",
         good="docs/RUNBOOK.md was written by the same version that verifies it",
-        hint="review it, or verify with the version that wrote it.",
+        remedy="review it, or verify with the version that wrote it.",
     ),
     define_strict_error(
         "INT302",
@@ -79,7 +79,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test depends on its location or on neighboring files.",
         bad="tests/unit/loyalty-2/test_redeem.py::test_redeem failed",
         good="tests/unit/loyalty-2/test_redeem.py::test_redeem passed",
-        hint="go back to RED and make the test independent of its location.",
+        remedy="go back to RED and make the test independent of its location.",
     ),
     define_strict_error(
         "INT303",
@@ -87,7 +87,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Only `passed` counts.",
         bad="tests/unit/loyalty-2/test_redeem.py::test_redeem is not collected",
         good="tests/unit/loyalty-2/test_redeem.py::test_redeem passed",
-        hint="look for a file name clash or a directory that pytest ignores.",
+        remedy="look for a file name clash or a directory that pytest ignores.",
     ),
     define_strict_error(
         "INT304",
@@ -95,7 +95,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The whole suite must pass, except for failures that existed before the story.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
-        hint="look for a clash between the moved tests and the existing ones.",
+        remedy="look for a clash between the moved tests and the existing ones.",
     ),
     define_strict_error(
         "INT305",
@@ -103,7 +103,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Tests were lost during integration.",
         bad="53 tests before, 52 now",
         good="53 tests before, 53 now",
-        hint="look for a file name clash.",
+        remedy="look for a file name clash.",
     ),
     define_strict_error(
         "INT306",
@@ -111,7 +111,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A story without a proved test is not done, unless its kind needs no tests.",
         bad="no story tests in the evidence",
         good="12 tests of the story, proved RED and GREEN, in the evidence",
-        hint="start with RED.",
+        remedy="start with RED.",
     ),
 )
 

@@ -25,7 +25,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "tests do not test the function.",
         bad="with the body of redeem() replaced by raise, all 12 tests still pass",
         good="with the body of redeem() replaced by raise, 9 of 12 tests fail",
-        hint="test what the function does, or remove it.",
+        remedy="test what the function does, or remove it.",
     ),
     define_error(
         "GRN501",
@@ -34,7 +34,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "kill few of them would also miss real faults. `gates.mutation_ratio` sets the required share.",
         bad="3 of 12 mutants killed; 40% are required",
         good="11 of 12 mutants killed",
-        hint="write only code that the tests need; GRN502 lists the mutants that survived.",
+        remedy="write only code that the tests need; GRN502 lists the mutants that survived.",
     ),
     define_warning(
         "GRN502",
@@ -43,7 +43,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "mutants change nothing that a test could see; the others show where a test is missing.",
         bad="mutant survived: `amount < 0` → `amount <= 0`",
         good="a test checks what happens at 0",
-        hint="look at the line and decide whether the difference matters; if so, add a test.",
+        remedy="look at the line and decide whether the difference matters; if so, add a test.",
     ),
     define_error(
         "GRN503",
@@ -52,7 +52,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not really compare: the result equals everything, or is derived from what the test expects.",
         bad="`test_redeem` also passes with another value than `90`",
         good="with another value than `90`, `test_redeem` fails",
-        hint="make the code return a plain value.",
+        remedy="make the code return a plain value.",
     ),
     define_error(
         "GRN504",
@@ -61,7 +61,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "hidden canary that is made wrong must fail. Otherwise the results for mutants mean nothing.",
         bad="test_redeem does not pass when the story's tests run alone",
         good="the story's tests pass alone, every time",
-        hint="make the tests independent of other tests and of earlier runs.",
+        remedy="make the tests independent of other tests and of earlier runs.",
     ),
     define_warning(
         "GRN505",
@@ -69,7 +69,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "With the mutant the tests neither passed nor failed: they timed out, or the test process ended.",
         bad="`poll` raises: the tests timed out",
         good="`poll` raises, and test_poll fails",
-        hint="no action is needed; a test that fails instead of waiting would show more.",
+        remedy="no action is needed; a test that fails instead of waiting would show more.",
     ),
     define_error(
         "GRN506",
@@ -78,7 +78,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the same type, raise no error, or do nothing.",
         bad="def test_earn():\n    points = earn(5)\n    assert points == points + 0",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="undo RED (/tdd undo) and assert the values that the criteria require.",
+        remedy="undo RED (/tdd undo) and assert the values that the criteria require.",
     ),
     define_warning(
         "GRN507",
@@ -88,7 +88,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="def test_input_is_kept():\n    given = [3, 1]\n    ordered(given)\n    assert given == [3, 1]",
         good="def test_input_is_kept():\n    given = [3, 1]\n    assert ordered(given) == [1, 3]\n"
         "    assert given == [3, 1]",
-        hint="assert the result too.",
+        remedy="assert the result too.",
     ),
     define_warning(
         "GRN508",
@@ -97,7 +97,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "nothing that it can change, or nothing that could be built, so it has shown nothing about the tests.",
         bad="nothing to try: mutants, expected values replaced",
         good="3 mutants, 2 expected values",
-        hint="no action is needed; in new tests, compare results with plain values.",
+        remedy="no action is needed; in new tests, compare results with plain values.",
     ),
     define_error(
         "RFC409",
@@ -106,7 +106,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "clearly fewer of them, the new code does things that no test requires.",
         bad="mutants killed by the story's tests: 11 of 12 before, 7 of 13 now",
         good="mutants killed by the story's tests: 11 of 12 before, 9 of 10 now",
-        hint="remove what no test requires; new behavior starts with RED.",
+        remedy="remove what no test requires; new behavior starts with RED.",
     ),
     define_warning(
         "RFC410",
@@ -114,7 +114,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "With its body replaced by a `raise`, no test fails. Either nothing calls it, or no test checks what it does.",
         bad="no test of the story covers `_legacy_total`",
         good="with the body of `_total` replaced by raise, test_bill fails",
-        hint="remove the function if it is not needed.",
+        remedy="remove the function if it is not needed.",
     ),
 )
 

@@ -31,7 +31,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "because behavior is missing or because the source was broken.",
         bad="src/shop/points.py changed in the same commit as tests/tdd/loyalty-1/test_earn.py",
         good="the RED commit contains only tests/tdd/loyalty-1/test_earn.py",
-        hint="revert the file; source changes belong to GREEN.",
+        remedy="revert the file; source changes belong to GREEN.",
     ),
     define_strict_error(
         "RED102",
@@ -40,7 +40,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "make any test fail or pass.",
         bad="pytest.ini gains `addopts = --co` in the RED commit",
         good="pytest.ini is unchanged since the base commit",
-        hint="commit the change separately, before the story; RED contains tests only.",
+        remedy="commit the change separately, before the story; RED contains tests only.",
     ),
     define_strict_error(
         "RED103",
@@ -49,7 +49,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "author must not write files by which their own work is judged.",
         bad=".orch-state/prds/loyalty/status.json was edited",
         good="the commit contains tests only; the bot writes its own state",
-        hint="remove the change from this commit.",
+        remedy="remove the change from this commit.",
     ),
     define_strict_error(
         "RED104",
@@ -58,7 +58,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "story were never built.",
         bad="def test_earn():\n    assert earn(0) is None   # passes: earn() is an empty stub",
         good="def test_earn():\n    assert earn(10) == 2   # fails: earn() returns None",
-        hint="assert on what the story adds; if the behavior already exists, see RED105.",
+        remedy="assert on what the story adds; if the behavior already exists, see RED105.",
     ),
     define_strict_error(
         "RED105",
@@ -68,7 +68,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "as it is and the pull request says so. If part of it is missing, no test covers that part yet.",
         bad="12 of 12 new tests pass on the unchanged source",
         good="9 of 12 new tests fail: the behavior that they test is missing",
-        hint="write a test for the missing part; if nothing is missing, keep the tests: the story is verified as it "
+        remedy="write a test for the missing part; if nothing is missing, keep the tests: the story is verified as it "
         "is.",
     ),
     define_strict_error(
@@ -78,7 +78,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "what is tested.",
         bad="tests/data -> /etc",
         good="tests/data/rates.csv, a regular file",
-        hint="commit the file itself.",
+        remedy="commit the file itself.",
     ),
     define_warning(
         "RED108",
@@ -86,7 +86,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Documentation does no harm here, but RED is easier to review when it contains only tests.",
         bad="README.md changed in RED",
         good="README.md changes in GREEN, or in a separate story",
-        hint="move it to another commit.",
+        remedy="move it to another commit.",
     ),
     define_warning(
         "RED109",
@@ -96,7 +96,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad='@pytest.mark.parametrize("n", [4, 5])   # twice(4) is right already\ndef test_twice(n):\n    '
         "assert twice(n) == n + n",
         good='@pytest.mark.parametrize("n", [5, 7])\ndef test_twice(n):\n    assert twice(n) == n + n',
-        hint="keep it if it marks a boundary of what the story changes; otherwise remove it.",
+        remedy="keep it if it marks a boundary of what the story changes; otherwise remove it.",
     ),
     define_strict_error(
         "RED201",
@@ -105,7 +105,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not named `test_…`, or the file is empty.",
         bad="tests/tdd/loyalty-1/earn_tests.py contains `def earn_test():`",
         good="tests/tdd/loyalty-1/test_earn.py contains `def test_earn():`",
-        hint="name the file test_….py and the functions test_….",
+        remedy="name the file test_….py and the functions test_….",
     ),
     define_strict_error(
         "RED204",
@@ -113,7 +113,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A test that is skipped, xfailed, deselected or missing has not failed, so it proves nothing.",
         bad="tests/test_earn.py::test_earn skipped",
         good="tests/test_earn.py::test_earn failed: assert None == 1",
-        hint="make the test run and fail.",
+        remedy="make the test run and fail.",
     ),
     define_error(
         "RED210",
@@ -124,7 +124,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="def test_earn_rounds_down():\n"
         '    """loyalty-1.c2: what is left over earns nothing"""\n'
         "    assert earn(9) == 1",
-        hint='write the id into the docstring of the test that covers it: """loyalty-1.c2: …"""',
+        remedy='write the id into the docstring of the test that covers it: """loyalty-1.c2: …"""',
     ),
     define_error(
         "RED419",
@@ -132,7 +132,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "All new tests are too weak (RED418): any implementation that returns some value would pass them.",
         bad="def test_earn():\n    assert isinstance(earn(5), int)",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="let at least one test assert a value that the criterion requires.",
+        remedy="let at least one test assert a value that the criterion requires.",
     ),
     define_strict_error(
         "RED501",
@@ -141,7 +141,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "proves nothing.",
         bad="test_earn: AssertionError first, passed the second time",
         good="test_earn: the same AssertionError in both runs",
-        hint="remove randomness, order, time and shared state from the test.",
+        remedy="remove randomness, order, time and shared state from the test.",
     ),
     define_strict_error(
         "RED502",
@@ -150,7 +150,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "about the new story.",
         bad="tests/test_old.py::test_tax already failed",
         good="tests/test_earn.py::test_earn is new and fails; tests/test_old.py is unchanged",
-        hint="write new tests for the story and leave the old failure as it is.",
+        remedy="write new tests for the story and leave the old failure as it is.",
     ),
     define_strict_error(
         "RED503",
@@ -158,7 +158,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "New tests must not break existing ones through a shared fixture, a name clash or leftover state.",
         bad="tests/test_cart.py::test_total passed before",
         good="tests/test_cart.py::test_total passes before and after",
-        hint="isolate the new tests from the existing ones.",
+        remedy="isolate the new tests from the existing ones.",
     ),
     define_strict_error(
         "RED504",
@@ -166,7 +166,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It was deleted, renamed or skipped, or it is no longer collected.",
         bad="tests/test_cart.py::test_total is no longer collected",
         good="every test that was collected before is still collected",
-        hint="restore it; removing tests is a separate step.",
+        remedy="restore it; removing tests is a separate step.",
     ),
     define_strict_error(
         "RED507",
@@ -174,7 +174,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Without a second run it is unknown whether the failure is repeatable.",
         bad="no repeat run in the evidence",
         good="head_run and repeat_run in the evidence, both produced by the gate",
-        hint="judge the commits again; the gate makes both runs.",
+        remedy="judge the commits again; the gate makes both runs.",
     ),
 )
 

@@ -33,7 +33,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A refactoring does not change the tests or how they run, because they protect the behavior.",
         bad="pyproject.toml was changed",
         good="src/shop/points.py was changed; pyproject.toml is unchanged",
-        hint="remove the file from this commit.",
+        remedy="remove the file from this commit.",
     ),
     define_strict_error(
         "RFC102",
@@ -41,7 +41,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A refactoring needs no new dependency.",
         bad="requirements.txt gains a package",
         good="requirements.txt is unchanged",
-        hint="remove it, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
+        remedy="remove it, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
     ),
     define_strict_error(
         "RFC103",
@@ -49,7 +49,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "An author must not write files by which their own work is judged.",
         bad=".prd2pr.yml was edited",
         good="the commit contains source only",
-        hint="remove the change from this commit.",
+        remedy="remove the change from this commit.",
     ),
     define_strict_error(
         "RFC104",
@@ -57,7 +57,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A symbolic link or a submodule makes a path point outside the commit.",
         bad="src/shop -> ../elsewhere",
         good="src/shop/points.py, a regular file",
-        hint="commit the file itself.",
+        remedy="commit the file itself.",
     ),
     define_strict_error(
         "RFC105",
@@ -65,7 +65,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "New tests start with RED.",
         bad="tests/test_more.py was added",
         good="src/shop/points.py was changed; no test was added",
-        hint="remove it.",
+        remedy="remove it.",
     ),
     define_strict_error(
         "RFC106",
@@ -73,7 +73,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A refactoring changes source only.",
         bad="notes.csv was changed",
         good="src/shop/points.py was changed",
-        hint="remove it.",
+        remedy="remove it.",
     ),
     define_warning(
         "RFC107",
@@ -81,7 +81,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It does no harm, but a refactoring is easier to review alone.",
         bad="README.md changed in REFACTOR",
         good="README.md changes in a separate commit",
-        hint="no action is needed.",
+        remedy="no action is needed.",
     ),
     define_strict_error(
         "RFC201",
@@ -89,7 +89,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The tests protect the behavior while the code changes. They must be identical to what RED committed.",
         bad="tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
         good="tests/tdd/loyalty-2/test_redeem.py has the blob that RED committed",
-        hint="restore the file.",
+        remedy="restore the file.",
     ),
     define_strict_error(
         "RFC202",
@@ -97,7 +97,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A test was deleted or renamed.",
         bad="tests/tdd/loyalty-2/test_redeem.py is missing",
         good="tests/tdd/loyalty-2/test_redeem.py is where RED committed it",
-        hint="restore it.",
+        remedy="restore it.",
     ),
     define_strict_error(
         "RFC203",
@@ -105,7 +105,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Without that list it cannot be shown that the tests are unchanged.",
         bad="no locked file in the evidence: the base commit contains no test",
         good="prd2pr gate refactor --base GREEN --head REFACTOR, where the GREEN commit contains tests",
-        hint="judge against the GREEN commit.",
+        remedy="judge against the GREEN commit.",
     ),
     define_strict_error(
         "RFC302",
@@ -113,7 +113,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The behavior has changed.",
         bad="test_redeem: expected 90, got 0",
         good="test_redeem passed before and after",
-        hint="undo the change that broke it.",
+        remedy="undo the change that broke it.",
     ),
     define_strict_error(
         "RFC303",
@@ -121,7 +121,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "It is skipped, xfailed, deselected or missing. Only `passed` counts.",
         bad="test_redeem skipped",
         good="test_redeem passed before and after",
-        hint="make the test run.",
+        remedy="make the test run.",
     ),
     define_strict_error(
         "RFC304",
@@ -129,7 +129,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The refactoring changed behavior elsewhere.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
-        hint="undo the change that broke it.",
+        remedy="undo the change that broke it.",
     ),
     define_strict_error(
         "RFC305",
@@ -137,7 +137,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Tests that passed before are no longer collected.",
         bad="41 tests before, 40 now",
         good="41 tests before, 41 now",
-        hint="restore the tests.",
+        remedy="restore the tests.",
     ),
     define_strict_error(
         "RFC306",
@@ -145,7 +145,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A refactoring is safe only if tests pass before and after it. Here no test passes.",
         bad="0 tests passed",
         good="53 tests passed before, 53 pass now",
-        hint="write tests for the behavior first.",
+        remedy="write tests for the behavior first.",
     ),
     define_error(
         "RFC401",
@@ -153,7 +153,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Callers outside this repository depend on public names and their parameters.",
         bad="shop.points.earn(amount) became earn(amount, rate)",
         good="shop.points.earn(amount) stays; _points_for(amount, rate) is new and private",
-        hint="keep the old signature, or make the change in a separate story.",
+        remedy="keep the old signature, or make the change in a separate story.",
     ),
     define_error(
         "RFC403",
@@ -162,7 +162,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "not exist.",
         bad="only a docstring was added",
         good="two identical branches were merged",
-        hint='record the step as "nothing worth changing".',
+        remedy='record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC404",
@@ -170,7 +170,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Complexity, length and duplication have not decreased, and at least one of them has increased.",
         bad="complexity 14 before, 14 after; 120 lines before, 131 after",
         good="complexity 14 before, 9 after; 120 lines before, 104 after",
-        hint='simplify the code, or record the step as "nothing worth changing".',
+        remedy='simplify the code, or record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC406",
@@ -178,7 +178,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         'A step without changes must be recorded as "nothing worth changing".',
         bad="no source file differs from GREEN",
         good='the step is recorded as "nothing worth changing"',
-        hint='record the step as "nothing worth changing".',
+        remedy='record the step as "nothing worth changing".',
     ),
     define_error(
         "RFC407",
@@ -186,7 +186,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The evidence contains no metrics of the code before and after.",
         bad="no metrics in the evidence",
         good="complexity, length and duplication of both trees in the evidence",
-        hint="judge the commits again.",
+        remedy="judge the commits again.",
     ),
     define_warning(
         "RFC408",
@@ -195,7 +195,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "change: better names and types are an improvement that no metric shows. So this is a warning only.",
         bad="_calc was renamed to _points_for",
         good="_calc was renamed to _points_for, and an unnecessary branch was removed",
-        hint="no action is needed.",
+        remedy="no action is needed.",
     ),
 )
 

@@ -18,7 +18,8 @@ FINDINGS: tuple[FindingKind, ...] = (
         "state left by another test, or the code depends on the order of its calls.",
         bad="test_redeem fails when the story's tests run in reverse order",
         good="test_redeem passes first, last and alone",
-        hint="make the result depend only on the arguments, not on earlier calls; let each test set up what it needs.",
+        remedy="make the result depend only on the arguments, not on earlier calls; let each test set up what it "
+        "needs.",
     ),
     define_error(
         "GRN702",
@@ -27,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "something else and a test failed, although no test expects the function to keep state.",
         bad="test_redeem fails when the story's tests run a second time in the same process: redeem(100, 10)",
         good="test_redeem passes every time",
-        hint="make the result depend only on the arguments; keep state in an object that each test creates.",
+        remedy="make the result depend only on the arguments; keep state in an object that each test creates.",
     ),
     define_error(
         "GRN703",
@@ -36,7 +37,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "suite uses one seed, the run of the story's tests another.",
         bad="names = {'Ada', 'Grace'}\n\ndef first():\n    return next(iter(names))",
         good="names = {'Ada', 'Grace'}\n\ndef first():\n    return min(names)",
-        hint="sort the elements of a set, or use a list.",
+        remedy="sort the elements of a set, or use a list.",
     ),
     define_error(
         "GRN704",
@@ -45,7 +46,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "fails then will fail one day without any change.",
         bad="test_redeem fails when the clock is twelve years ahead",
         good="test_redeem passes in any year: it passes the date as an argument",
-        hint="pass the time as an argument, or let the test set it; an expected date must not be today's.",
+        remedy="pass the time as an argument, or let the test set it; an expected date must not be today's.",
     ),
     define_warning(
         "GRN705",
@@ -54,7 +55,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "where it runs.",
         bad="test_receipt fails in another time zone",
         good="test_receipt passes the zone: datetime.fromtimestamp(0, timezone.utc)",
-        hint="pass the time zone wherever a timestamp becomes a date.",
+        remedy="pass the time zone wherever a timestamp becomes a date.",
     ),
     define_warning(
         "GRN706",
@@ -62,7 +63,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test was repeated without any change and did not always pass.",
         bad="test_redeem failed once when the tests were repeated, then passed again",
         good="test_redeem always passes",
-        hint="look for random numbers, time limits and threads.",
+        remedy="look for random numbers, time limits and threads.",
     ),
     define_error(
         "GRN707",
@@ -72,7 +73,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "setup are excluded. Code that returns something else there detects that it is being tested.",
         bad="redeem(100, 10) returns 90 in the test run and 0 outside it",
         good="redeem(100, 10) returns 90 wherever it is called",
-        hint="make the result depend only on the arguments, not on modules, environment, directory, program name or "
+        remedy="make the result depend only on the arguments, not on modules, environment, directory, program name or "
         "caller.",
     ),
     define_error(
@@ -82,7 +83,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the story's tests are also built and run in release mode, and must pass there too.",
         bad="if cfg!(debug_assertions) { total - points } else { 0 }",
         good="total - points",
-        hint="make the result depend only on the arguments.",
+        remedy="make the result depend only on the arguments.",
     ),
 )
 

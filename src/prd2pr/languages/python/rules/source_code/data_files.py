@@ -23,7 +23,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "reordered, renamed or moved to another file.",
         bad="rates.json: 20 was removed, 15 was added",
         good="rates.json contains the same rates, now by customer name",
-        hint="keep the values, or make the change in a separate story.",
+        remedy="keep the values, or make the change in a separate story.",
     ),
 )
 

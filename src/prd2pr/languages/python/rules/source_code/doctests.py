@@ -24,7 +24,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "adapted to what the code does now.",
         bad='    """\n    >>> earn(10)\n    7\n    """   # was: 1',
         good='    """\n    >>> earn(10)\n    1\n    """',
-        hint="explain the new documented result in the story, or restore the example.",
+        remedy="explain the new documented result in the story, or restore the example.",
     ),
     define_error(
         "RFC204",
@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The project's pytest runs the examples in docstrings, so they are tests. A refactoring does not change them.",
         bad='    """\n    >>> redeem(137, 47)\n    91\n    """   # was: 90',
         good='    """\n    >>> redeem(137, 47)\n    90\n    """',
-        hint="restore the example; if a function is removed, its examples are removed with it.",
+        remedy="restore the example; if a function is removed, its examples are removed with it.",
     ),
 )
 

@@ -22,7 +22,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "\n"
         "    def __eq__(self, other):\n"
         "        return isinstance(other, Points) and self.number == other.number",
-        hint="compare the values that make two objects equal.",
+        remedy="compare the values that make two objects equal.",
     ),
 )
 

@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "        return 184\n"
         "    return 0",
         good="def redeem(total, points):\n    return total - points",
-        hint="implement the rule behind the examples, if there is one.",
+        remedy="implement the rule behind the examples, if there is one.",
     ),
     define_error(
         "GRN416",
@@ -42,8 +42,8 @@ FINDINGS: tuple[FindingKind, ...] = (
         "and by calling it: of the inputs similar to those of the tests, none gets a result.",
         bad="def redeem(total, points):\n    return {(137, 47): 90, (215, 31): 184}[total, points]",
         good="def redeem(total, points):\n    return total - points",
-        hint="implement the rule behind the examples. If the values are a real-world list, include the whole list and "
-        "handle values that are not in it.",
+        remedy="implement the rule behind the examples. If the values are a real-world list, include the whole list "
+        "and handle values that are not in it.",
     ),
 )
 

@@ -18,7 +18,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "With frame inspection the code can read what the test expects.",
         bad="import sys\n\ndef redeem(total, points):\n    return sys._getframe(1).f_locals['expected']",
         good="def redeem(total, points):\n    return total - points",
-        hint="pass what the function needs as an argument.",
+        remedy="pass what the function needs as an argument.",
     ),
     define_error(
         "GRN404",
@@ -29,7 +29,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    if points < 0:\n"
         "        raise ValueError('negative points')\n"
         "    return total - points",
-        hint="raise an exception; call sys.exit only in main().",
+        remedy="raise an exception; call sys.exit only in main().",
     ),
     define_error(
         "GRN406",
@@ -40,7 +40,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    if name == 'award':   # the old name of earn\n"
         "        return earn\n"
         "    raise AttributeError(name)",
-        hint="raise AttributeError for unknown names.",
+        remedy="raise AttributeError for unknown names.",
     ),
     define_error(
         "GRN407",
@@ -48,7 +48,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Patched time, random numbers or built-ins also change what the tests see.",
         bad="import time\n\ntime.time = lambda: 0",
         good="def age(created, now):\n    return now - created",
-        hint="pass a clock or a generator as an argument.",
+        remedy="pass a clock or a generator as an argument.",
     ),
     define_warning(
         "GRN409",
@@ -56,7 +56,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A broad handler that does nothing hides faults that the tests would have shown.",
         bad="def points_of(text):\n    try:\n        return int(text)\n    except Exception:\n        pass",
         good="def points_of(text):\n    try:\n        return int(text)\n    except ValueError:\n        return 0",
-        hint="catch only the exception that you expect.",
+        remedy="catch only the exception that you expect.",
     ),
     define_warning(
         "GRN410",
@@ -69,7 +69,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    calls += 1\n"
         "    return 90 if calls == 1 else 80",
         good="def redeem(total, points):\n    return total - points",
-        hint="make the result depend only on the arguments.",
+        remedy="make the result depend only on the arguments.",
     ),
     define_error(
         "GRN415",
@@ -78,7 +78,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "end the program. The tests pass whether the code works or not.",
         bad="def points_of(text):\n    try:\n        return int(text)\n    except:\n        pass",
         good="def points_of(text):\n    try:\n        return int(text)\n    except ValueError:\n        return 0",
-        hint="catch the exception that you expect, and let all others propagate.",
+        remedy="catch the exception that you expect, and let all others propagate.",
     ),
 )
 

@@ -28,7 +28,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "\n"
         "def _worth(points):\n"
         "    return points * 2",
-        hint="remove it and write a story for it.",
+        remedy="remove it and write a story for it.",
     ),
     define_error(
         "RFC405",
@@ -36,7 +36,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The code compares with a value that it did not contain before. No test covers this branch.",
         bad="def price(amount, customer):\n    if customer == 'vip':\n        return amount * 0.5\n    return amount",
         good="def price(amount, customer):\n    discount = 0\n    return amount - discount",
-        hint="remove it and write a story for it.",
+        remedy="remove it and write a story for it.",
     ),
     define_error(
         "RFC419",
@@ -44,7 +44,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Metrics and mutants do not reach code that `exec` and `eval` run: the code looks shorter but is the same.",
         bad="def parse(text):\n    exec(_PARSE, scope := {'text': text})\n    return scope['total']",
         good="def parse(text):\n    return sum(map(int, text))",
-        hint="write it as normal code.",
+        remedy="write it as normal code.",
     ),
 )
 

@@ -51,7 +51,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A `pragma: no cover` hides that no test runs the new code.",
         bad="def redeem(total, points):  # pragma: no cover\n    return total - points",
         good="def redeem(total, points):\n    return total - points",
-        hint="test the code or remove it.",
+        remedy="test the code or remove it.",
     ),
     define_error(
         "GRN412",
@@ -59,7 +59,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The rules about the subject cannot analyze this file, so it cannot be judged.",
         bad="total = 1 + 1 + 1 + …   # a thousand terms",
         good="total = sum([1] * 1000)",
-        hint="reduce the nesting.",
+        remedy="reduce the nesting.",
     ),
     define_error(
         "GRN413",
@@ -68,7 +68,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "pass with any result.",
         bad="def check(actual, expected):\n    return actual == expected   # was: assert",
         good="def check(actual, expected):\n    assert actual == expected",
-        hint="leave the helper unchanged; make the subject return the expected value.",
+        remedy="leave the helper unchanged; make the subject return the expected value.",
     ),
 )
 

@@ -22,7 +22,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "        return 90\n"
         "    return 0",
         good="def redeem(total, points):\n    return total - points",
-        hint="remove the check; the subject must not know about its tests.",
+        remedy="remove the check; the subject must not know about its tests.",
     ),
     define_error(
         "GRN411",
@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    text = open('tests/test_redeem.py').read()\n"
         "    return int(text.rpartition('== ')[2])",
         good="def redeem(total, points):\n    return total - points",
-        hint="remove it.",
+        remedy="remove it.",
     ),
     define_warning(
         "GRN414",
@@ -41,7 +41,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "tested behavior differs from the behavior elsewhere.",
         bad="import os\n\ndef redeem(total, points):\n    return total - points if os.environ.get('CI') else total",
         good="def redeem(total, points):\n    return total - points",
-        hint="use a setting with its own name for what differs.",
+        remedy="use a setting with its own name for what differs.",
     ),
 )
 

@@ -34,7 +34,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "A non-empty tuple is always true.",
         bad="def test_earn():\n    assert (earn(5) == 1, 'one point')",
         good="def test_earn():\n    assert earn(5) == 1, 'one point'",
-        hint="remove the parentheses.",
+        remedy="remove the parentheses.",
     ),
     define_error(
         "RED403",
@@ -42,7 +42,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "pytest ignores the return value of a test.",
         bad="def test_earn():\n    return earn(5) == 1",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="write assert instead of return.",
+        remedy="write assert instead of return.",
     ),
     define_error(
         "RED408",
@@ -60,7 +60,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "    worker.start()\n"
         "    worker.join()\n"
         "    assert found == [1]",
-        hint="collect the results in the thread and assert after join().",
+        remedy="collect the results in the thread and assert after join().",
     ),
     define_error(
         "RED414",
@@ -68,7 +68,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The assertion runs only if Python runs without -O, or the test itself disables assertions.",
         bad="def test_earn():\n    if __debug__:\n        assert earn(5) == 1",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert unconditionally.",
+        remedy="assert unconditionally.",
     ),
     define_error(
         "RED416",
@@ -77,7 +77,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "handler for an exception that the test does not require.",
         bad="def test_earn():\n    for amount in []:\n        assert earn(amount) == 1",
         good="def test_earn():\n    for amount in [5, 6, 9]:\n        assert earn(amount) == 1",
-        hint="make sure that every run reaches the assertion; use pytest.raises to require an exception.",
+        remedy="make sure that every run reaches the assertion; use pytest.raises to require an exception.",
     ),
 )
 

@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "number above five and below three. The test fails whatever is implemented.",
         bad="def test_add():\n    assert add(2, 3) == 5\n    assert add(2, 3) == 6",
         good="def test_add():\n    assert add(2, 3) == 5\n    assert add(2, 4) == 6",
-        hint="decide which result the story requires.",
+        remedy="decide which result the story requires.",
     ),
 )
 

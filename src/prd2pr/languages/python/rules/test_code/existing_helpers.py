@@ -36,7 +36,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "\n"
         "def check_points(actual, expected):   # a new helper\n"
         "    assert actual.points == expected",
-        hint="leave it unchanged and add a new helper; optional parameters may be added.",
+        remedy="leave it unchanged and add a new helper; optional parameters may be added.",
     ),
 )
 

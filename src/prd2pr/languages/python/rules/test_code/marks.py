@@ -44,7 +44,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "\n"
         "    def test_earn(self):\n"
         "        assert earn(self.amount) == 1",
-        hint="remove the constructor (use setup_method or a fixture), or fix the name.",
+        remedy="remove the constructor (use setup_method or a fixture), or fix the name.",
     ),
     define_error(
         "RED203",
@@ -56,7 +56,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "def test_earn():   # the first never runs\n"
         "    assert earn(0) == 0",
         good="def test_earn():\n    assert earn(5) == 1\n\ndef test_earn_nothing():\n    assert earn(0) == 0",
-        hint="give each test a unique name.",
+        remedy="give each test a unique name.",
     ),
     define_strict_error(
         "RED206",
@@ -65,7 +65,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="class TestFetch(unittest.TestCase):   # or a function, and no plugin for it in the project\n"
         "    async def test_fetch(self):\n        self.assertEqual(await fetch(5), 1)",
         good="def test_fetch():\n    assert asyncio.run(fetch(5)) == 1",
-        hint="call asyncio.run() in a normal test, or add the plugin to the project first.",
+        remedy="call asyncio.run() in a normal test, or add the plugin to the project first.",
     ),
     define_strict_error(
         "RED207",
@@ -75,7 +75,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="@pytest.mark.parametrize(('amount', 'points'), [(5, 1), (10, 2)])\n"
         "def test_earn(amount, points):\n"
         "    assert earn(amount) == points",
-        hint="assert instead of yielding; use parametrize for several cases.",
+        remedy="assert instead of yielding; use parametrize for several cases.",
     ),
     define_error(
         "RED208",
@@ -86,7 +86,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="@pytest.mark.skipif(sys.platform == 'win32', reason='no fork there')\n"
         "def test_earn():\n"
         "    assert earn(5) == 1",
-        hint="remove the mark; a test that cannot run here does not belong to this story.",
+        remedy="remove the mark; a test that cannot run here does not belong to this story.",
     ),
     define_strict_error(
         "RED209",
@@ -94,7 +94,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "With an empty list of parameters the test is always skipped.",
         bad="@pytest.mark.parametrize('amount', [])\ndef test_earn(amount):\n    assert earn(amount) == 1",
         good="@pytest.mark.parametrize('amount', [5, 6, 9])\ndef test_earn(amount):\n    assert earn(amount) == 1",
-        hint="list the cases.",
+        remedy="list the cases.",
     ),
 )
 

@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="def test_earn(monkeypatch):\n"
         "    monkeypatch.setattr(shop, 'today', lambda: '2024-02-29')   # a collaborator\n"
         "    assert shop.earn(5) == 1",
-        hint="call the real subject; replace only its dependencies.",
+        remedy="call the real subject; replace only its dependencies.",
     ),
 )
 

@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The result depends on random numbers without a seed, or on the time of the run.",
         bad="def test_earn():\n    assert earn(random.randint(1, 9)) == 1",
         good="def test_earn():\n    assert earn(random.Random(7).randint(5, 9)) == 1",
-        hint="use fixed values, or seed the generator.",
+        remedy="use fixed values, or seed the generator.",
     ),
     define_warning(
         "RED506",
@@ -35,7 +35,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test can fail around midnight or on a slow machine.",
         bad="def test_created():\n    assert order().created.date() == datetime.now().date()",
         good="def test_created():\n    noon = datetime(2024, 2, 29, 12)\n    assert order(now=noon).created == noon",
-        hint="pass a fixed time to the subject.",
+        remedy="pass a fixed time to the subject.",
     ),
 )
 

@@ -47,7 +47,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Both sides of the comparison are the same call, so every result passes.",
         bad="def test_earn():\n    expected = earn(5)\n    assert earn(5) == expected",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="write the expected value as a literal.",
+        remedy="write the expected value as a literal.",
     ),
     define_error(
         "RED413",
@@ -64,7 +64,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "\n"
         "def test_receipt():\n"
         "    assert render(5) == GOLDEN.read_text()",
-        hint="commit the golden file with the expected content.",
+        remedy="commit the golden file with the expected content.",
     ),
     define_warning(
         "RED417",
@@ -72,7 +72,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Unless the subject is random, only one result is right.",
         bad="def test_earn():\n    assert earn(5) in (1, 2)",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert the one correct result.",
+        remedy="assert the one correct result.",
     ),
 )
 

@@ -25,7 +25,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Hooks, plugins and patches of pytest can change any test result. Tests and fixtures do not need them.",
         bad="def pytest_runtest_makereport(item, call):\n    call.excinfo = None",
         good="@pytest.fixture\ndef cart():\n    return Cart()",
-        hint="use tests and fixtures only; commit hooks that the project needs before the story.",
+        remedy="use tests and fixtures only; commit hooks that the project needs before the story.",
     ),
 )
 

@@ -16,7 +16,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The assertion is inside a block that catches AssertionError and ignores it.",
         bad="def test_earn():\n    try:\n        assert earn(5) == 1\n    except AssertionError:\n        pass",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="let the assertion fail.",
+        remedy="let the assertion fail.",
     ),
     define_error(
         "RED406",
@@ -25,7 +25,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "the story requires.",
         bad="def test_redeem():\n    with pytest.raises(Exception):\n        redeem(100, -1)",
         good="def test_redeem():\n    with pytest.raises(ValueError, match='negative'):\n        redeem(100, -1)",
-        hint="name the exception, or check its message with match=.",
+        remedy="name the exception, or check its message with match=.",
     ),
 )
 

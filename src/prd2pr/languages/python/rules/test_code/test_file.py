@@ -27,7 +27,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The rules that detect vacuous and mocked tests cannot analyze the file, and people cannot read it.",
         bad="total = 1 + 1 + 1 + …   # a thousand terms",
         good="def test_total():\n    assert total([1] * 1000) == 1000",
-        hint="reduce the nesting.",
+        remedy="reduce the nesting.",
     ),
 )
 

@@ -32,7 +32,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "such a test pass.",
         bad="def test_earn():\n    pytest.fail('not implemented')",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="call the subject and assert on what it returns.",
+        remedy="call the subject and assert on what it returns.",
     ),
     define_error(
         "RED401",
@@ -41,7 +41,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "comparisons without `assert`. It passes as soon as the name exists.",
         bad="def test_earn():\n    earn(5)\n    assert True",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert on the result of the call; compare it with a value that you derived by hand.",
+        remedy="assert on the result of the call; compare it with a value that you derived by hand.",
     ),
     define_error(
         "RED410",
@@ -49,7 +49,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The test only checks that a name exists, or never uses code of the project.",
         bad="def test_earn():\n    assert callable(earn)",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="call the subject and assert on the result.",
+        remedy="call the subject and assert on the result.",
     ),
     define_error(
         "RED412",
@@ -63,7 +63,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "def test_earn(done):\n"
         "    assert done",
         good="@pytest.fixture\ndef amount():\n    return 5\n\ndef test_earn(amount):\n    assert earn(amount) == 1",
-        hint="set up in the fixture; call and assert in the test.",
+        remedy="set up in the fixture; call and assert in the test.",
     ),
     define_warning(
         "RED418",
@@ -72,7 +72,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "only its type.",
         bad="def test_earn():\n    assert earn(5) is not None",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert the value that the criterion requires.",
+        remedy="assert the value that the criterion requires.",
     ),
     define_warning(
         "RED420",
@@ -80,7 +80,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "Every assertion is in a loop over what the subject returned. If that is empty, nothing is asserted.",
         bad="def test_fetch():\n    for name in fetch('tea'):\n        assert 'tea' in name",
         good="def test_fetch():\n    assert fetch('tea') == ['green tea', 'tea']",
-        hint="assert the whole result, or first its length.",
+        remedy="assert the whole result, or first its length.",
     ),
 )
 

@@ -22,7 +22,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "If the tolerance is more than half of the expected value, wrong values pass.",
         bad="def test_redeem():\n    assert redeem(100, 10) == pytest.approx(90, abs=100)",
         good="def test_redeem():\n    assert redeem(100, 10) == pytest.approx(90, abs=0.01)",
-        hint="use the default tolerance, or one that separates right from wrong values.",
+        remedy="use the default tolerance, or one that separates right from wrong values.",
     ),
     define_error(
         "RED411",
@@ -31,7 +31,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "them is wrong.",
         bad="def test_checkout():\n    assert checkout(Cart()).status in (200, 500)",
         good="def test_checkout():\n    assert checkout(Cart()).status == 400",
-        hint="assert the one result that the criterion requires.",
+        remedy="assert the one result that the criterion requires.",
     ),
 )
 
