@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fakes.github.events import pushed
 
 
@@ -18,6 +20,7 @@ def rebase(world) -> str:
     return before
 
 
+@pytest.mark.slow
 def test_rebased_steps_are_shown_as_unverified_before_anything_is_spent(started):
     number = started.pull().number
     started.comment(number, "/tdd next\n/tdd next\n/tdd next", by="wendy")

@@ -56,6 +56,7 @@ def use_much_memory(directory: Path, _: Built, size: int) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_memory_for_the_sample_repository_is_not_counted(tmp_path: Path) -> None:
     before = call("true", cwd=tmp_path).megabytes
     axis = Axis("bytes", (), (), use_much_memory, lambda repo, _: iter([("`true`", call("true", cwd=repo))]))

