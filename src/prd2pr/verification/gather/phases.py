@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prd2pr.domain.evidence import Evidence
 from prd2pr.domain.records import UNTESTED_KINDS, Phase
-from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, map_moved_id, summarize_run
 from prd2pr.languages.test_runner import OTHER_SEED, RunRequest
 from prd2pr.verification.codebase import Codebase
@@ -95,7 +94,8 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
         compared = case.exclude_flaky(compared, others, restore)
     green = is_passing(claimed, head) and not compared.regressed
     if refactor and green and not analysis.runs_in_parallel:
-        before = _wait_for(_start_earlier_trial(case, analysis, asked))
+        earlier = _start_earlier_trial(case, analysis, asked)
+        before = earlier.wait() if earlier else None
     if differential and differential.problems and green and (alone := analysis.start_comparison(shown, restore)):
         differential = alone()  # it may have timed out next to three other processes
     return Evidence(
@@ -150,10 +150,6 @@ def _start_mutations(
         return None
     plan, context = analysis.plan_mutations(*sides, tests), case.context
     return start_mutation_trial(context.runner, plan, sides[0].tree, tests, restore, context.mutants, ways=ways)
-
-
-def _wait_for(trial: MutationTrial | None) -> MutationResult | None:
-    return trial.wait() if trial else None
 
 
 # --- INTEGRATED: the tests move ---------------------------------------------------------------------------------------
