@@ -9,6 +9,10 @@ import pytest
 
 from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
 from languages.corpus_judge import OtherStage, missing
+from prd2pr.domain.records import Phase
+from prd2pr.proof.judge import judge_commits
+from prd2pr.state.git import BlobRef
+from prd2pr.verification.verdict import GatePolicy
 
 # `make test` runs one in this many cheats and cycles; 0: none.
 EVERY = {"node:test": (0, 0), "vitest": (0, 0), "jest": (0, 0), "go test": (80, 20), "cargo test": (80, 24)}
@@ -61,6 +65,16 @@ def test_corpus_is_large_enough() -> None:
     for runner in DIALECTS:
         assert sum(cheat.runner == runner for cheat in cheats()) >= 12
         assert sum(cycle.runner == runner for cycle in cycles()) >= 8
+
+
+def test_a_link_as_test_file_is_refused(staged: Staged) -> None:
+    stage = staged("node:test")
+    base = stage.commits["shop"]
+    link = BlobRef(stage.git.write_blob(b"../src/index.js"), "120000")
+    tree = stage.git.edit_tree(stage.git.tree(base), {"test/more.test.js": link})
+    head = stage.git.commit(tree, [base], "A link")
+    _, verdict = judge_commits(stage.gathering, GatePolicy(), Phase.RED, base, head)
+    assert ("RED106", "test/more.test.js") in {(each.code, each.path) for each in verdict.errors}
 
 
 def test_verdict_names_missing_checks(staged: Staged, tmp_path: Path) -> None:

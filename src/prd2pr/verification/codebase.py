@@ -171,6 +171,11 @@ class TreePair:
         made = (classify_change(raw, self.head.rules) for raw in git.diff(self.base.tree, self.head.tree))
         return (*(self._classify_module_data(change) for change in made), *self.state_changes)
 
+    @cached_property
+    def changed_source(self) -> frozenset[str]:
+        """The paths of the changed source files, including deleted ones."""
+        return frozenset(change.path for change in self.changes if change.kind is PathKind.SOURCE)
+
     def _classify_module_data(self, change: Change) -> Change:
         """Classify a data file at the root as source if a module refers to it (`countries.csv` beside its reader)."""
         is_data = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat

@@ -12,9 +12,11 @@ from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.results.removal import Removal
 from prd2pr.languages.mutation_plan import MutationPlan
-from prd2pr.verification.codebase import Codebase
+from prd2pr.verification.codebase import Codebase, TreePair
 from prd2pr.verification.gather.context import GatherCase, find_parent_directories
 from prd2pr.verification.story_tests import RedTests
+
+MAX_NAMED_MODULES = 2000  # limit, so that the names of a large project do not swamp the evidence
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,15 @@ class StepAnalysis(ABC):
 
     # Whether mutation testing also runs the tests in other circumstances: in another order, twice, at another time.
     varies_circumstances = False
-    # Whether runs may be started next to each other. Build tools use all cores and lock their caches.
-    runs_in_parallel = False
+    # Whether trials do not disturb each other or the suite. Build tools use all cores and lock shared caches.
+    isolates_trials = False
 
     def __init__(self, case: GatherCase) -> None:
         self.case = case
-        self.pair = case.pair
+
+    @property
+    def pair(self) -> TreePair:
+        return self.case.pair
 
     # --- every phase --------------------------------------------------------------------------------------------------
 

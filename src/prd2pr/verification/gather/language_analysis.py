@@ -15,7 +15,7 @@ from prd2pr.languages.criteria_coverage import match_criteria
 from prd2pr.languages.mutation_plan import MutationPlan, rank_faults
 from prd2pr.languages.registry import get_language
 from prd2pr.verification.codebase import LOCKED_KINDS, Codebase
-from prd2pr.verification.gather.analysis import RedReading, StepAnalysis
+from prd2pr.verification.gather.analysis import MAX_NAMED_MODULES, RedReading, StepAnalysis
 from prd2pr.verification.story_tests import RedTests
 
 
@@ -65,10 +65,6 @@ class LanguageAnalysis(StepAnalysis):
             each.path for each in changes if each.kind in kinds and each.status != "deleted" and self._owns(each.path)
         )
 
-    @cached_property
-    def _changed_source(self) -> set[str]:
-        return {change.path for change in self.pair.changes if change.kind is PathKind.SOURCE}
-
     def _parse_tests(self, texts: Mapping[str, str], paths: Iterable[str]) -> dict[str, ParsedTestFile]:
         return {path: self.language.read_tests(path, texts[path]) for path in paths if path in texts}
 
@@ -76,8 +72,12 @@ class LanguageAnalysis(StepAnalysis):
         stack, phase = self.case.stack, self.case.phase
         lacking = list_unchecked_layers(stack.runner, phase)
         facts = StackFacts(language=stack.language, runner=stack.runner, root=stack.root, not_checked=lacking)
-        modules = {self.language.name_module(path).partition(".")[0] for path in self._source_after}
-        return {**super().build_common_fields(), "project_modules": tuple(sorted(modules)), "stack": facts}
+        return {**super().build_common_fields(), "project_modules": tuple(sorted(self._packages)), "stack": facts}
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The top-level names of the project's modules."""
+        return frozenset(self.language.name_module(path).partition(".")[0] for path in self._source_after)
 
     # --- RED ----------------------------------------------------------------------------------------------------------
 
@@ -96,12 +96,11 @@ class LanguageAnalysis(StepAnalysis):
         vanished = tuple(test for test in comparison.vanished if strip_test_parameters(test) not in tests.carried)
         fresh = frozenset(strip_test_parameters(test) for test in tests.fresh)
         missing = _list_missing_names(head)
-        declared = [test for path in modules for test in after[path].tests if path in after]
+        declared = [test for file in after.values() for test in file.tests]
         collected = {strip_test_parameters(result.id) for result in head.results}
         described = [test for test in declared or self._describe_undeclared_tests(fresh) if test.id in fresh]
-        known = self.build_common_fields()["project_modules"]
         fields = {
-            "project_modules": tuple(sorted({*known, *(name.partition(".")[0] for name in missing)})),
+            "project_modules": tuple(sorted(self._packages | {name.partition(".")[0] for name in missing})),
             "declared": tuple(test.id for test in declared),
             "uncollected": tuple(test.id for test in declared if test.id not in collected and not test.pattern),
             "coverage": match_criteria(described, story.criteria) if story else None,
@@ -146,7 +145,7 @@ class LanguageAnalysis(StepAnalysis):
         """Return the project's modules, and the public names of modules that a missing symbol points into."""
         parents = {name.rpartition(".")[0] for name in missing} | missing
         modules = {path: self.language.name_module(path) for path in self._source_after}
-        found = set(sorted(set(modules.values()))[:2000])
+        found = set(sorted(set(modules.values()))[:MAX_NAMED_MODULES])
         for path, module in modules.items():
             for parent in parents:
                 if f".{parent}".endswith(f".{module}"):  # in Rust the crate's name comes first
@@ -169,7 +168,8 @@ class LanguageAnalysis(StepAnalysis):
         case, language = self.case, self.language
         texts = {self.pair.base.tree: self._source_before, self.pair.head.tree: self._source_after}
         before, after = texts[old.tree], texts[new.tree]
-        changes = [(path, before.get(path, ""), after[path]) for path in sorted(self._changed_source) if path in after]
+        changed = sorted(self.pair.changed_source & after.keys())
+        changes = [(path, before.get(path, ""), after[path]) for path in changed]
         files = sorted({test.partition("::")[0] for test in tests})
         wrong = [
             fault
@@ -210,7 +210,7 @@ class LanguageAnalysis(StepAnalysis):
             yield from self.language.check_manifest(path, before.get(path, ""), after[path])
 
     def describe_refactoring(self) -> dict[str, Any]:
-        changed, tokens = self._changed_source, self.language.normalize_program
+        changed, tokens = self.pair.changed_source, self.language.normalize_program
         old = {path: text for path, text in self._source_before.items() if path in changed}
         new = {path: text for path, text in self._source_after.items() if path in changed}
         same = old.keys() == new.keys() and all(tokens(path, old[path]) == tokens(path, new[path]) for path in old)

@@ -19,13 +19,14 @@ from prd2pr.verification.gather.context import (
 )
 from prd2pr.verification.gather.mutation import MutationTrial, repeat_trial, start_mutation_trial
 
-Gatherer = Callable[[GatherCase, StepAnalysis], Evidence]
+Gatherer = Callable[[StepAnalysis], Evidence]
 
 
 # --- RED: new tests fail ----------------------------------------------------------------------------------------------
 
 
-def _gather_red(case: GatherCase, analysis: StepAnalysis) -> Evidence:
+def _gather_red(analysis: StepAnalysis) -> Evidence:
+    case = analysis.case
     base, runner = case.base_report, case.context.runner
     touched = analysis.list_changed_test_files()
     modules = tuple(filter(analysis.is_test_file, touched))
@@ -61,9 +62,10 @@ def _build_repeat_request(case: GatherCase, files: Sequence[str]) -> RunRequest:
 # --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------
 
 
-def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
+def _gather_locked(analysis: StepAnalysis) -> Evidence:
+    case = analysis.case
     pair, base, refactor = case.pair, case.base_report, case.phase is Phase.REFACTOR
-    shown = _list_claimed_tests(case, analysis)
+    shown = _list_claimed_tests(analysis)
     claimed = (*shown, *case.hidden_tests)
     own = {test.partition("::")[0] for test in claimed}
     proved = case.story.locked if case.story else {}
@@ -74,16 +76,17 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
     locked = pair.list_locked_files(expected, lambda path: path in own)
     restore = list_restored_blobs(locked)
     asked = shown or (analysis.list_protecting_tests() if refactor else ())
-    trial = _start_trial(case, analysis, asked, restore)
-    earlier = _start_earlier_trial(case, analysis, asked) if refactor and analysis.runs_in_parallel else None
+    trial = _start_trial(analysis, asked, restore)
+    earlier = _start_earlier_trial(analysis, asked) if refactor and analysis.isolates_trials else None
     comparison = analysis.start_comparison(shown, restore) if refactor else None
     head = case.head_report(find_parent_directories(own), restore)
     differential = comparison() if comparison else None
     mutation = trial.wait() if trial else None
     before = earlier.wait() if earlier else None
-    confirmed = analysis.runs_in_parallel and (mutation is None or bool(mutation.problems))
-    if not confirmed and not is_green(claimed, base, head):
-        # Concurrent runs may compete for a port or file. A failure only then is not the code's fault.
+    # Concurrent runs may compete for a port or file. A failure only then is not the code's fault, so the suite is run
+    # again, unless nothing ran next to it or an isolated trial, which runs the story's tests too, fails as well.
+    is_confirmed = analysis.isolates_trials and (mutation is None or bool(mutation.problems))
+    if not is_confirmed and not is_green(claimed, base, head):
         head = case.head_report(find_parent_directories(own), restore, afresh=True)
     if trial and mutation and mutation.problems and is_green(claimed, base, head):
         mutation = repeat_trial(trial)
@@ -93,8 +96,8 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
         others = tuple(test for test in compared.regressed if test not in tests)
         compared = case.exclude_flaky(compared, others, restore)
     green = is_passing(claimed, head) and not compared.regressed
-    if refactor and green and not analysis.runs_in_parallel:
-        earlier = _start_earlier_trial(case, analysis, asked)
+    if refactor and green and not analysis.isolates_trials:
+        earlier = _start_earlier_trial(analysis, asked)
         before = earlier.wait() if earlier else None
     if differential and differential.problems and green and (alone := analysis.start_comparison(shown, restore)):
         differential = alone()  # it may have timed out next to three other processes
@@ -114,8 +117,9 @@ def _gather_locked(case: GatherCase, analysis: StepAnalysis) -> Evidence:
     )
 
 
-def _list_claimed_tests(case: GatherCase, analysis: StepAnalysis) -> tuple[str, ...]:
+def _list_claimed_tests(analysis: StepAnalysis) -> tuple[str, ...]:
     """Return the tests proved RED; for a person's commits, those that they left failing."""
+    case = analysis.case
     if case.story:
         return case.story.red_tests
     if case.phase is Phase.REFACTOR:
@@ -123,21 +127,18 @@ def _list_claimed_tests(case: GatherCase, analysis: StepAnalysis) -> tuple[str, 
     return analysis.find_claimed_tests()
 
 
-def _start_trial(
-    case: GatherCase, analysis: StepAnalysis, tests: tuple[str, ...], restore: Mapping[str, str]
-) -> MutationTrial | None:
+def _start_trial(analysis: StepAnalysis, tests: tuple[str, ...], restore: Mapping[str, str]) -> MutationTrial | None:
     """Start mutating the code that the step added."""
-    head, base, ways = case.pair.head, case.pair.base, analysis.varies_circumstances
-    return _start_mutations(case, analysis, (head, base), tests, restore, ways=ways)
+    sides = analysis.pair.head, analysis.pair.base
+    return _start_mutations(analysis, sides, tests, restore, ways=analysis.varies_circumstances)
 
 
-def _start_earlier_trial(case: GatherCase, analysis: StepAnalysis, tests: tuple[str, ...]) -> MutationTrial | None:
+def _start_earlier_trial(analysis: StepAnalysis, tests: tuple[str, ...]) -> MutationTrial | None:
     """Start mutating the code as it was before the refactoring."""
-    return _start_mutations(case, analysis, (case.pair.base, case.pair.head), tests, {}, ways=False)
+    return _start_mutations(analysis, (analysis.pair.base, analysis.pair.head), tests, {}, ways=False)
 
 
 def _start_mutations(
-    case: GatherCase,
     analysis: StepAnalysis,
     sides: tuple[Codebase, Codebase],
     tests: tuple[str, ...],
@@ -146,17 +147,19 @@ def _start_mutations(
     ways: bool,
 ) -> MutationTrial | None:
     """Start mutating the code that the first side adds; None without tests and for stories that need none."""
-    if not tests or (case.story and case.story.kind in UNTESTED_KINDS):
+    story, context = analysis.case.story, analysis.case.context
+    if not tests or (story and story.kind in UNTESTED_KINDS):
         return None
-    plan, context = analysis.plan_mutations(*sides, tests), case.context
+    plan = analysis.plan_mutations(*sides, tests)
     return start_mutation_trial(context.runner, plan, sides[0].tree, tests, restore, context.mutants, ways=ways)
 
 
 # --- INTEGRATED: the tests move ---------------------------------------------------------------------------------------
 
 
-def _gather_integrated(case: GatherCase, analysis: StepAnalysis) -> Evidence:
-    pair, base = case.pair, case.base_report
+def _gather_integrated(analysis: StepAnalysis) -> Evidence:
+    case, pair = analysis.case, analysis.pair
+    base = case.base_report
     moved = pair.find_moved_tests()
     inside = tuple(result.id for result in base.results if result.id.partition("::")[0] in moved)
     claimed = case.story.red_tests if case.story else inside

@@ -105,7 +105,7 @@ def _gather_story(case: GatherCase) -> Evidence:
 
 
 def _gather_phase(case: GatherCase, phase: Phase) -> Evidence:
-    return GATHERERS[phase](case, _analyze_step(case))
+    return GATHERERS[phase](_analyze_step(case))
 
 
 def _analyze_step(case: GatherCase) -> StepAnalysis:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from prd2pr.domain.evidence import Fact, PathKind, RunReport
+from prd2pr.domain.evidence import Fact, RunReport
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import UNTESTED_KINDS
 from prd2pr.domain.results.differential import DifferentialResult
@@ -82,7 +82,7 @@ class PythonAnalysis(StepAnalysis):
     """Reads a step of a Python project through its syntax trees, its pytest configuration and its runs."""
 
     varies_circumstances = True
-    runs_in_parallel = True
+    isolates_trials = True
 
     def find_canary_directories(self, tests: Iterable[tuple[str, str]]) -> set[str]:
         """Leave out tests that left the directories that pytest collects."""
@@ -134,7 +134,7 @@ class PythonAnalysis(StepAnalysis):
         return find_dead_code_removal(self.pair, kept)
 
     def plan_mutations(self, new: Codebase, old: Codebase, tests: tuple[str, ...]) -> MutationPlan:
-        changed = {change.path for change in self.pair.changes if change.kind is PathKind.SOURCE}
+        changed = self.pair.changed_source
         files = {test.partition("::")[0] for test in tests}
         return plan_mutations(
             _pick_texts(old.source_texts, changed),
@@ -167,8 +167,7 @@ class PythonAnalysis(StepAnalysis):
 
     def describe_refactoring(self) -> dict[str, Any]:
         pair = self.pair
-        paths = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
-        before, after = (side.texts(lambda path: path in paths) for side in (pair.base, pair.head))
+        before, after = (side.texts(lambda path: path in pair.changed_source) for side in (pair.base, pair.head))
         return {
             "signatures_before": list_changed_signatures(pair.base, pair),
             "signatures_after": list_changed_signatures(pair.head, pair),
@@ -294,7 +293,7 @@ def choose_reference_tests(pair: TreePair, story: Iterable[str], base: RunReport
         for result in base.results
         if result.outcome == "passed" and result.id.partition("::")[0] in files
     ]
-    names = [get_module_name(change.path) for change in pair.changes if change.kind is PathKind.SOURCE]
+    names = [get_module_name(path) for path in sorted(pair.changed_source)]
     return select_differential_tests(
         story, passing, pair.base.test_texts, names, seconds=REFERENCE_SECONDS, most=MAX_REFERENCE_TESTS
     )
@@ -311,7 +310,7 @@ def start_differential(
 
 
 def build_differential_plan(pair: TreePair) -> DifferentialPlan:
-    changed = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
+    changed = pair.changed_source
     python = {path for path in changed if path.endswith(".py")}
     others = pair.base.texts(lambda path: path in changed - python)
     gone = {path: None for path in changed - python if path not in pair.base.entries}

@@ -23,9 +23,7 @@ from prd2pr.languages.python.signatures import get_module_name, list_public_sign
 from prd2pr.languages.python.test_model.module import find_certain_tests, parse_python
 from prd2pr.languages.python.test_model.subject_use import find_called_names, find_module_subject_lines
 from prd2pr.verification.codebase import Codebase, TreePair
-
-MODULES_NAMED = 2000  # keeps the evidence of a large project small
-
+from prd2pr.verification.gather.analysis import MAX_NAMED_MODULES
 
 SHADOWING_CODE = "GRN101"
 
@@ -150,7 +148,7 @@ def list_project_names(pair: TreePair, report: RunReport) -> tuple[str, ...]:
     """Return the project's modules and, for modules that a missing symbol refers to, their public names."""
     missing = _list_missing_names(report)
     parents = {name.rpartition(".")[0] for name in missing} | missing
-    names = set(sorted(pair.head.modules)[:MODULES_NAMED])
+    names = set(sorted(pair.head.modules)[:MAX_NAMED_MODULES])
     for path, text in pair.head.source_texts.items():
         module = get_module_name(path)
         if module in parents or any(name.startswith(f"{module}.") for name in missing):
@@ -190,8 +188,7 @@ def find_data_facts(pair: TreePair, phase: Phase) -> tuple[Fact, ...]:
 
 def list_changed_signatures(codebase: Codebase, pair: TreePair) -> tuple[Signature, ...]:
     """Return the public signatures in the source files that the step changed."""
-    changed = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
-    texts = {path: text for path, text in codebase.source_texts.items() if path in changed}
+    texts = {path: text for path, text in codebase.source_texts.items() if path in pair.changed_source}
     before = pair.base.source_texts
     return tuple(
         signature
