@@ -25,7 +25,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class PlacedCurve:
-    kind: str  # CSS class of the line, which sets its colour
+    kind: str  # CSS class of the line, which sets its color
     path: str
     dots: tuple[tuple[float, float], ...]
     end: float  # height of the last dot

@@ -25,7 +25,7 @@ A_MODULE = 100  # tests
 
 
 def many_files(directory: Path, size: int) -> Path:
-    """Add distinct short modules; every fourth imports its neighbour."""
+    """Add distinct short modules; every fourth imports its neighbor."""
     return build_repository(directory, {path: text.encode() for path, text in modules(size)})
 
 

@@ -117,7 +117,7 @@ def _escape_path(path: str) -> str:
 
 
 def _select_fitting(entries: Mapping[str, str], limit: int) -> frozenset[str]:
-    """Select the entries that fit, in order. An entry that is too big is skipped in favour of smaller ones."""
+    """Select the entries that fit, in order. An entry that is too big is skipped in favor of smaller ones."""
     used = 0
     chosen = []
     for path, entry in entries.items():

@@ -1,7 +1,7 @@
 """Progress for a person at a terminal, or plain lines for a log file.
 
-A real terminal gets colour and one moving line. Otherwise (a pipe, CI, NO_COLOR) each event is one complete line,
-flushed immediately, without colour or cursor control. `terminal_lines` sanitizes untrusted text.
+A real terminal gets color and one moving line. Otherwise (a pipe, CI, NO_COLOR) each event is one complete line,
+flushed immediately, without color or cursor control. `terminal_lines` sanitizes untrusted text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OFF = ("", "0", "false")
 
 
 def is_interactive(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """Return whether the stream is a terminal on which the user wants colour and movement."""
+    """Return whether the stream is a terminal on which the user wants color and movement."""
     if env.get("NO_COLOR") or env.get("CI", "").lower() not in OFF or env.get("TERM") == "dumb":
         return False
     return stream.isatty()

@@ -1,6 +1,6 @@
 """Classify paths. The scope rules of the gates depend on it.
 
-Only names count, not content. Files that configure a test run are recognised first, because a `conftest.py` or a
+Only names count, not content. Files that configure a test run are recognized first, because a `conftest.py` or a
 `pytest.py` takes effect in any directory.
 """
 

@@ -100,7 +100,7 @@ class Story(Record):
     issue: int | None = None
     test_ideas: tuple[str, ...] = ()
     verify_only: bool = False  # another story builds the code; this one only adds tests
-    guessed_minutes: float | None = None  # the estimate before the learnt factor; None without a factor
+    guessed_minutes: float | None = None  # the estimate before the learned factor; None without a factor
 
 
 class Backlog(Document):

@@ -342,7 +342,7 @@ def list_active_subjects(context: GitHubContext) -> Iterator[Subject]:
 
 
 def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
-    """Yield PRDs that were pushed or labelled without a run, or whose run ended before it did anything."""
+    """Yield PRDs that were pushed or labeled without a run, or whose run ended before it did anything."""
     branches = context.remote.branches(context.config.branch_prefix)
     for subject in map(partial(read_prd_file, context), list_prd_files(context)):
         if not isinstance(subject, Subject) or context.branch_of(subject.id) in branches:
@@ -385,7 +385,7 @@ def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool
 def is_label_trusted(context: GitHubContext, issue: Issue) -> bool:
     """Whether the person who added the label and the author of the issue both have permission.
 
-    The author needs it too, because the text may have been edited after it was labelled.
+    The author needs it too, because the text may have been edited after it was labeled.
     """
     labelling = context.hub.last_labelling(issue.number, context.config.labels.trigger)
     return labelling is not None and can_label(context, labelling.by) and can_label(context, issue.author)

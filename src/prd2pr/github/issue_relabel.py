@@ -1,4 +1,4 @@
-"""Detect an issue that was labelled again, so that its new text counts even if the run started by the label was lost.
+"""Detect an issue that was labeled again, so that its new text counts even if the run started by the label was lost.
 
 That run may have been cut off, or its plan may have failed. GitHub knows when the label was added, and the branch
 records when the run that made its plan started.
@@ -19,7 +19,7 @@ from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 
 
 def find_prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
-    """Return the PRD to plan, the reason why it cannot be planned, or None if the issue was not labelled again.
+    """Return the PRD to plan, the reason why it cannot be planned, or None if the issue was not labeled again.
 
     If it cannot be planned, nothing is built.
     """

@@ -29,7 +29,7 @@ def open_current_session(found: RemotePrd) -> Session:
 
 
 def load_current_prd(found: RemotePrd) -> Prd:
-    """Return the pushed or labelled text, else the file on the base branch, else the text that was planned.
+    """Return the pushed or labeled text, else the file on the base branch, else the text that was planned.
 
     An issue's author can edit it at any time. Once it is planned, a new text counts only after a new label.
     """
@@ -62,7 +62,7 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
 
 
 def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
-    """Keep the labelled text, unless another run has planned the issue and no label was added after that."""
+    """Keep the labeled text, unless another run has planned the issue and no label was added after that."""
     before, planned = read_prd_at_head(found), read_prd_at_head(now)
     assert planned is not None, "the caller checked it"
     if before is not None and before.blob == planned.blob:

@@ -1,4 +1,4 @@
-"""Convert an issue to a PRD file: its text when it was labelled, which becomes part of the pull request."""
+"""Convert an issue to a PRD file: its text when it was labeled, which becomes part of the pull request."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Outline:
 
 
 def find_owners(outline: Outline, labelled: Collection[int]) -> list[int]:
-    """Return for each block the labelled block that it belongs to.
+    """Return for each block the labeled block that it belongs to.
 
     This is the item around it, the heading above it, or the paragraph that introduces its list.
     """

@@ -1,7 +1,7 @@
 """Parse a PRD file to a `Prd`: Markdown with front matter, YAML or JSON, with or without requirement ids.
 
 `decode_prd` converts bytes to text and checks encoding, line ends and size. `parse_prd` converts the text to a `Prd`
-with its sections, labelled requirements, requirements in prose and planned cycles.
+with its sections, labeled requirements, requirements in prose and planned cycles.
 
 Every error is a `PrdInvalid` with file, line and remedy.
 """

@@ -45,7 +45,7 @@ def find_prose_requirements(
 ) -> tuple[Requirement, ...]:
     """Find requirements without an id.
 
-    `used` are the blocks of labelled requirements. If there are any, only clear statements are added.
+    `used` are the blocks of labeled requirements. If there are any, only clear statements are added.
     """
     statements = [
         s

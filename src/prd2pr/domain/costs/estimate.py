@@ -91,10 +91,10 @@ class Estimate(Record):
     models: tuple[str, ...] = ()  # the models of all attempts except the last
     unpriced: tuple[str, ...] = ()  # models without a known price; if there are any, dollars are not estimated
     roles: tuple[RoleEstimate, ...] = ()  # in the order of their work
-    # Estimated minutes before and after applying the factor learnt from earlier stories; 0 without a factor.
+    # Estimated minutes before and after applying the factor learned from earlier stories; 0 without a factor.
     stories_guessed: int = 0
     stories_minutes: int = 0
-    learnt: str = ""  # the factor and the number of stories that it was learnt from
+    learnt: str = ""  # the factor and the number of stories that it was learned from
 
 
 def estimate_backlog(
@@ -159,14 +159,14 @@ def list_open_stories(backlog: Backlog) -> tuple[Story, ...]:
 
 
 def get_guessed_minutes(story: Story) -> float:
-    """Return the estimated minutes before the learnt factor was applied."""
+    """Return the estimated minutes before the learned factor was applied."""
     return story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes
 
 
 def describe_story_minutes(guess: Estimate) -> str:
-    """Describe the stories' estimated minutes if a factor was learnt, otherwise return an empty string.
+    """Describe the stories' estimated minutes if a factor was learned, otherwise return an empty string.
 
-    For example "stories 30 min (15 times 2.00, learnt from 3 stories)".
+    For example "stories 30 min (15 times 2.00, learned from 3 stories)".
     """
     if not guess.stories_minutes:
         return ""

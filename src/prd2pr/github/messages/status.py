@@ -158,7 +158,7 @@ LABEL_STATES: dict[Headline, LabelState] = {
     "partly": "done",
     "blocked": "blocked",
 }
-# These colours can be told apart in dark mode and by colour-blind people.
+# These colors are distinguishable in dark mode and for color-blind people.
 LABEL_STYLES: dict[LabelState, tuple[str, str]] = {
     "active": ("1d76db", "prd2pr is working; no action is needed"),
     "waiting": ("fbca04", "prd2pr is waiting for a person"),

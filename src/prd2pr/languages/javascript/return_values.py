@@ -40,7 +40,7 @@ def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind,
 
 
 def _make_other_return(changed: ChangedFunction, *, wholly: bool) -> tuple[Edit, ...]:
-    """Change only the return value, and keep the behaviour, `this` and the arguments."""
+    """Change only the return value, and keep the behavior, `this` and the arguments."""
     path, body = changed.path, changed.body
     name = f"prd2pr_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     later = any(each.type == "async" for each in changed.node.children)

@@ -111,7 +111,7 @@ def _dump(node: ast.AST | None) -> str:
 
 
 def _is_extended_function(old: FunctionNode, new: FunctionNode) -> bool:
-    """Return whether only optional parameters were added and the behaviour without them is unchanged."""
+    """Return whether only optional parameters were added and the behavior without them is unchanged."""
     if type(old) is not type(new) or [*map(_dump, old.decorator_list)] != [*map(_dump, new.decorator_list)]:
         return False
     before, after = _read_parameters(old.args), _read_parameters(new.args)

@@ -1,7 +1,7 @@
 """Reads the examples in tests: which call is expected to return which value, where both are literals.
 
 Names are resolved, including imports, variables, table rows and parameters of small helpers, so that the same example
-is recognised however it is written.
+is recognized however it is written.
 """
 
 from __future__ import annotations

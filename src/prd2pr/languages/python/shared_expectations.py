@@ -1,6 +1,6 @@
 """Finds tests that depend on changed sample files or shared literal values.
 
-Such expected values change together with the behaviour, and the tests that depend on them count as rewritten.
+Such expected values change together with the behavior, and the tests that depend on them count as rewritten.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def read_source_file(path: str, text: str) -> SourceFile | None:
 
 
 def _strip_text(line: str, language: str) -> str:
-    """Remove quoted text and comments, as far as they can be recognised in a single line."""
+    """Remove quoted text and comments, as far as they can be recognized in a single line."""
     bare = _QUOTED.sub("", line)
     if bare.lstrip().startswith(("//", "/*", "*")):
         return ""

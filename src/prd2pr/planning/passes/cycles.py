@@ -154,7 +154,7 @@ def _sort_cycles(cycles: tuple[PlannedCycle, ...]) -> tuple[PlannedCycle, ...]:
 
 
 def merge_cycles(cycles: tuple[PlannedCycle, ...], most: int = MAX_CYCLES) -> tuple[PlannedCycle, ...]:
-    """Merge neighbouring cycles until at most `most` are left. No circular dependency can arise."""
+    """Merge neighboring cycles until at most `most` are left. No circular dependency can arise."""
     if len(cycles) <= most:
         return cycles
     cuts = [len(cycles) * n // most for n in range(most + 1)]

@@ -1,4 +1,4 @@
-"""Detect two stories for the same behaviour. The later one only verifies what the earlier one builds."""
+"""Detect two stories for the same behavior. The later one only verifies what the earlier one builds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from prd2pr.domain.records import UNTESTED_KINDS, Prd
 from prd2pr.planning.passes.open_questions import compute_word_similarity, extract_words
 from prd2pr.planning.plan import StoryDraft
 
-# Titles with at least this share of common words name the same behaviour.
+# Titles with at least this share of common words name the same behavior.
 SAME_TITLE = 0.75
 
 
 def mark_verify_only(prd: Prd, stories: Sequence[StoryDraft]) -> tuple[StoryDraft, ...]:
     """Mark later duplicates as verify-only, in working order, so that no circular dependency arises.
 
-    If the earlier story did not build the behaviour, the tests fail as usual and the later story builds it.
+    If the earlier story did not build the behavior, the tests fail as usual and the later story builds it.
     """
     order = sort_by_dependencies(
         {each.key: each.depends_on for each in stories}, {s.key: (n,) for n, s in enumerate(stories)}
@@ -39,7 +39,7 @@ def is_overlapping(general: frozenset[str], one: StoryDraft, other: StoryDraft) 
     """Return whether two stories overlap: a common specific requirement, and similar titles or the same files.
 
     The same files count only in different cycles: within one answer, two stories for one requirement in one file are
-    meant as two behaviours.
+    meant as two behaviors.
     """
     common = set(one.requirements) & set(other.requirements) - general
     if not common or UNTESTED_KINDS.intersection((one.kind, other.kind)):

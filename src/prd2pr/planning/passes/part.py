@@ -48,7 +48,7 @@ def make_story_cycle_id(story: StoryDraft) -> str:
 
 
 def build_parts(name: str, stories: Sequence[StoryDraft], most: int = MAX_STORIES_PER_CALL) -> tuple[PlanPart, ...]:
-    """Group the stories of neighbouring cycles into one call while they are few. A cycle is never split."""
+    """Group the stories of neighboring cycles into one call while they are few. A cycle is never split."""
     bundled: list[list[StoryDraft]] = []
     for _, group in groupby(stories, make_story_cycle_id):
         own = list(group)

@@ -127,7 +127,7 @@ _WELL_KNOWN = frozenset(_WELL_KNOWN_WORDS.split())
 
 def find_wrong_reason(failure: Failure, evidence: Evidence) -> WrongReason | None:
     """Return the finding code and message of a failure that proves nothing, or None if the reason is right."""
-    # In `else: pytest.fail("no error")`, the subject's behaviour caused the failure.
+    # In `else: pytest.fail("no error")`, the subject's behavior caused the failure.
     led = failure.kind is FailureKind.EXPLICIT and _is_on_subject(failure, evidence)
     return None if led or _is_missing_file(failure, evidence) else _classify_failure(failure, evidence)
 

@@ -1,4 +1,4 @@
-"""REFACTOR: behaviour is unchanged and the code is measurably better, or the step says that it changes nothing."""
+"""REFACTOR: behavior is unchanged and the code is measurably better, or the step says that it changes nothing."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def format_passing_summary(evidence: Evidence) -> str:
         return "no test run"
     passed = [result.id for result in run.story if result.outcome == "passed"]
     tests = len({name.partition("[")[0] for name in passed})
-    # RED cannot count the cases of a parametrised test whose module does not import yet, so both numbers are given.
+    # RED cannot count the cases of a parametrized test whose module does not import yet, so both numbers are given.
     cases = f" in {len(passed)} cases" if tests != len(passed) else ""
     others = format_others_text(count_others_passed(run))
     return f"{count_noun(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others}"

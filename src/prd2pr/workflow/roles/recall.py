@@ -1,4 +1,4 @@
-"""Recall what was learnt earlier, as recorded in a commit, for prompts and estimates."""
+"""Recall what was learned earlier, as recorded in a commit, for prompts and estimates."""
 
 from __future__ import annotations
 

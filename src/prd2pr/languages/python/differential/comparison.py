@@ -79,7 +79,7 @@ def weigh_difference(
     """Return whether the difference is serious, or None if there is no relevant difference.
 
     If the old code fails accidentally on values that no test shows to be intended, it was not written for them and any
-    new behaviour is acceptable. An error raised deliberately is part of the contract for any value.
+    new behavior is acceptable. An error raised deliberately is part of the contract for any value.
     """
     if "raised" in old:
         return _weigh_after_error(origin, old, new, unordered=unordered)

@@ -49,7 +49,7 @@ def is_untested_block(node: ast.stmt) -> bool:
 
 
 def find_changed_functions(before: SourceText | None, after: SourceText) -> list[Function]:
-    """Return the functions whose behaviour changed, except exempt ones.
+    """Return the functions whose behavior changed, except exempt ones.
 
     Moving, annotating, documenting or reformatting a function does not count as a change.
     """

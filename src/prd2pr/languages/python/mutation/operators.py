@@ -44,7 +44,7 @@ ARITHMETIC_SWAPS: dict[type[ast.operator], tuple[str, str]] = {
     ast.MatMult: ("@", "*"),
 }
 CALL_SWAPS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# These do not change tested behaviour.
+# These do not change tested behavior.
 IGNORED_KEYWORDS = frozenset({"encoding", "errors", "newline", "stacklevel", "timeout", "strict", "help", "indent"})
 
 

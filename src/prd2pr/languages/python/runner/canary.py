@@ -1,8 +1,8 @@
 """Canaries: test modules added to the project's own, with one test that must fail and one that must pass.
 
 A run that reports them differently was tampered with. Nothing in the checkout may distinguish canaries from real tests.
-Their names combine ordinary words with words from neighbouring tests and follow the project's patterns, and the number,
-imports and style of their tests vary. Neighbouring files are rewritten together with them, so that neither timestamps
+Their names combine ordinary words with words from neighboring tests and follow the project's patterns, and the number,
+imports and style of their tests vary. Neighboring files are rewritten together with them, so that neither timestamps
 nor inode numbers reveal which file came last.
 """
 
@@ -20,7 +20,7 @@ from prd2pr.languages.python.runner.canary_text import ASPECTS, SUBJECTS, write_
 from prd2pr.languages.python.runner.project import PytestProject
 
 MAX_DIRECTORIES = 3
-MAX_MODULES_READ = 5  # neighbouring modules to take words from
+MAX_MODULES_READ = 5  # neighboring modules to take words from
 MAX_FILES_REWRITTEN = 30
 
 _TEST_NAME = re.compile(r"def test_(\w+)")
@@ -109,7 +109,7 @@ def _collect_words(modules: Iterable[Path]) -> list[str]:
 
 
 def _write_among(draw: secrets.SystemRandom, target: Path, text: str, neighbours: list[Path]) -> None:
-    """Write the canary and rewrite its neighbours in random order, so that all get new inodes and timestamps."""
+    """Write the canary and rewrite its neighbors in random order, so that all get new inodes and timestamps."""
     files = [*neighbours, target]
     draw.shuffle(files)
     for file in files:

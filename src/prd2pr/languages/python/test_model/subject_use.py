@@ -74,7 +74,7 @@ def _is_fail_call(node: ast.AST) -> bool:
 
 
 def _find_fail_calls_on_subject(node: ast.AST, scope: TestScope, names: frozenset[str]) -> Iterator[ast.AST]:
-    """Yield the nodes under which a call of `fail` depends on the behaviour of the subject.
+    """Yield the nodes under which a call of `fail` depends on the behavior of the subject.
 
     Examples are `try: divide(1, 0)` with `pytest.fail()` as its last line or in its `else`, and `if total(cart) != 5:
     pytest.fail()`. Failing on a current value (`if total(cart) == 0`) does not require any implementation.

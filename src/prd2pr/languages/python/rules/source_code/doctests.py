@@ -1,7 +1,7 @@
 """GRN204 and RFC204: changed examples in docstrings that the project's pytest runs (`--doctest-modules`).
 
 The examples are part of the source, so they are not locked and do not count as RED tests, but they must pass like any
-test. GREEN may change an example together with the documented behaviour; a refactoring may not.
+test. GREEN may change an example together with the documented behavior; a refactoring may not.
 """
 
 from __future__ import annotations

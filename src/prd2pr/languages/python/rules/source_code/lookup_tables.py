@@ -338,7 +338,7 @@ def _find_pairs(text: str) -> Iterator[LiteralPair]:
 
 
 def _find_row_pairs(call: ast.Call) -> Iterator[LiteralPair]:
-    """Yield the rows of a parametrised test. The last column is usually the expected value."""
+    """Yield the rows of a parametrized test. The last column is usually the expected value."""
     table = call.args[1] if len(call.args) > 1 else None
     for row in table.elts if isinstance(table, ast.List | ast.Tuple) else ():
         cells = row.args if isinstance(row, ast.Call) else row.elts if isinstance(row, ast.Tuple | ast.List) else []
