@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from prd2pr.github.client.calls import RepositoryApi, check_response
+from prd2pr.github.client.calls import GitHubApi, check_response
 from prd2pr.github.client.exchange import RestCall, SendCall, join_path
 from prd2pr.github.client.tokens import AppKey
 from prd2pr.retry import RetryPolicy
@@ -31,7 +31,7 @@ class DeliveryAttempt:
 
 class DeliveryLog:
     def __init__(self, send: SendCall, policy: RetryPolicy) -> None:
-        self._api = RepositoryApi(send, "app/app", policy)  # a placeholder: no path here is below a repository
+        self._api = GitHubApi(send, policy)
 
     def attempts(self, since: float) -> Iterator[DeliveryAttempt]:
         """Yield the attempts since `since`, newest first."""

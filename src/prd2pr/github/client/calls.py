@@ -22,18 +22,12 @@ def ignore_sending() -> None:
     """Default for callers that need no notice before a call is sent."""
 
 
-class RepositoryApi:
-    """Calls for one repository. Tests replace `send`."""
+class GitHubApi:
+    """Calls to GitHub's API. Tests replace `send`."""
 
-    def __init__(self, send: SendCall, repository: str, policy: RetryPolicy) -> None:
-        self.owner, _, self.name = repository.partition("/")
-        self.repository = repository
+    def __init__(self, send: SendCall, policy: RetryPolicy) -> None:
         self._send = send
         self._policy = policy
-
-    def path(self, *parts: str | int) -> str:
-        """Return a path below the repository."""
-        return join_path("repos", self.owner, self.name) + join_path(*parts)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -112,6 +106,19 @@ class RepositoryApi:
     def send_idempotent(self, call: RestCall) -> Any:
         """Send a write that is safe to repeat, such as creating an object that is named by its content."""
         return check_response(call, self._repeat(call)).body
+
+
+class RepositoryApi(GitHubApi):
+    """Calls for one repository."""
+
+    def __init__(self, send: SendCall, repository: str, policy: RetryPolicy) -> None:
+        super().__init__(send, policy)
+        self.owner, _, self.name = repository.partition("/")
+        self.repository = repository
+
+    def path(self, *parts: str | int) -> str:
+        """Return a path below the repository."""
+        return join_path("repos", self.owner, self.name) + join_path(*parts)
 
 
 def check_response(call: RestCall, answer: ApiResponse) -> ApiResponse:
