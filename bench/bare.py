@@ -33,8 +33,8 @@ def git(repo: Path, *arguments: str) -> str:
 
 def count_runs(repo: Path) -> int:
     """Count the test runs: one cache file each, and the variations of GREEN's tests in the mutation results."""
-    cache = repo / ".git/prd2pr/cache/runs"
-    return len(list(cache.glob("*.json"))) + sum(count_variations(path) for path in cache.glob("*.bite"))
+    cache = repo / ".git/prd2pr/cache"
+    return len(list(cache.glob("*.json"))) + sum(count_variations(path) for path in cache.glob("*.mutation"))
 
 
 def count_variations(path: Path) -> int:
