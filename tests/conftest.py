@@ -47,6 +47,15 @@ def own_cache(tmp_path_factory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def own_identity(tmp_path_factory) -> None:
+    """The author of commits, whoever runs the tests; found in the second place if a test clears git's variables."""
+    settings = tmp_path_factory.mktemp("settings")
+    (settings / "git").mkdir()
+    (settings / "git" / "config").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+    os.environ |= {"XDG_CONFIG_HOME": str(settings), "GIT_CONFIG_GLOBAL": str(settings / "git" / "config")}
+
+
+@pytest.fixture(scope="session", autouse=True)
 def runs_are_kept(tmp_path_factory: pytest.TempPathFactory) -> None:
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

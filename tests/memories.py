@@ -104,7 +104,7 @@ class Library:
         return made
 
     def shell(self, *arguments: str, cwd: Path | None = None) -> str:
-        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
         done = subprocess.run(
             ["git", *identity, *arguments], cwd=cwd or self.place, capture_output=True, text=True, check=False
         )

@@ -180,7 +180,7 @@ class World:
         return self
 
     def git(self, *arguments: str, check: bool = True) -> str:
-        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
         done = subprocess.run(
             ["git", *identity, *arguments], cwd=self.repo, capture_output=True, text=True, check=check
         )

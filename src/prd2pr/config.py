@@ -354,6 +354,11 @@ class Config(ConfigSection):
         description="How commits reach GitHub. git: pushed as they are. "
         "api: created through GitHub's API, which signs them as the bot; each gets a new SHA with the same tree.",
     )
+    sign_off: bool = Field(
+        default=False,
+        description="Whether each commit gets a `Signed-off-by` trailer with its author: locally you, on GitHub the "
+        "bot's account.",
+    )
     story_jobs: int = Field(
         default=1,
         ge=1,

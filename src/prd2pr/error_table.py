@@ -65,6 +65,13 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
         "PRD2PR_APP_PRIVATE_KEY.",
     ),
     ErrorKind(
+        errors.IdentityMissing,
+        "git does not know who you are",
+        "Locally, you are the author of the commits that prd2pr makes, as with `git commit`, so git needs your name "
+        "and address. Nothing was run.",
+        "Set `user.name` and `user.email` with `git config`.",
+    ),
+    ErrorKind(
         errors.InputInvalid,
         "a file cannot be used",
         "A file that a person wrote is not valid.",

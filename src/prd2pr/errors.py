@@ -100,6 +100,10 @@ class TokenMissing(SetupProblem):
     code = "ERR205"
 
 
+class IdentityMissing(SetupProblem):
+    code = "ERR206"
+
+
 class InputInvalid(Prd2prError):
     code = "ERR300"
 

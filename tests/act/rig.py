@@ -38,7 +38,7 @@ NOTE_PID = (
     "story = os.environ.get('PRD2PR_STORY')\n"
     "if story:\n    pathlib.Path({place!r}, story).write_text(str(os.getpid()))\n"
 )
-IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 
 
 class Hosted(Protocol):

@@ -23,7 +23,7 @@ def package(tmp_path) -> Path:
 
 
 def commit_in(root: Path) -> str:
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     for arguments in (("init", "-q"), (*identity, "commit", "-q", "--allow-empty", "-m", "x")):
         subprocess.run(["git", "-C", str(root), *arguments], check=True)
     return subprocess.run(

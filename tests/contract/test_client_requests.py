@@ -129,7 +129,7 @@ def test_commits_through_the_api_are_described_too(contract: Contract, fake: Fak
     there = fake.bare(fake.repo("octo/calc"))
     here = Bare.create(fake.directory / "desk.git")
     here.git("fetch", "-q", str(there.path), "refs/heads/*:refs/heads/*")
-    old, who = here.heads()[HEAD], ("ada", "ada@localhost", "2026-01-04T00:00:00Z")
+    old, who = here.heads()[HEAD], ("ada", "ada@example.org", "2026-01-04T00:00:00Z")
     entries = [("bin/run", "100755", here.write_blob(b"\x00\xff")), ("README.md", "100644", None)]
     new = here.write_commit(here.write_tree(old, entries), [old], "Work\n\nTdd-Step: 3\n", who, who)
     made = ApiWriter(hub.api, Local(here)).move(HEAD, new, old)

@@ -163,7 +163,7 @@ def ours(tmp_path: Path) -> Iterator[tuple[str, str]]:
     fake = FakeGitHub(tmp_path / "github")
     fake.add_user("ada")
     repo = fake.add_repository("ada/calc", {"ada": "admin"})
-    bare, who = fake.bare(repo), ("ada", "ada@localhost", "2026-01-01T00:00:00Z")
+    bare, who = fake.bare(repo), ("ada", "ada@example.org", "2026-01-01T00:00:00Z")
     tree = bare.write_tree(None, [("README.md", "100644", bare.write_blob(b"# calc\n"))])
     bare.move("refs/heads/main", bare.write_commit(tree, [], "Initial commit\n", who, who), "0" * 40)
     with serve(fake) as url:

@@ -25,7 +25,7 @@ from fakes.github.faults import (
 def test_a_pull_request_follows_its_branch(fake: FakeGitHub) -> None:
     bare = fake.bare(fake.repo("octo/calc"))
     number = call_api(fake, "POST", f"{R}/pulls", new_pull()).value["number"]
-    who = ("ada", "ada@localhost", "2026-01-03T00:00:00Z")
+    who = ("ada", "ada@example.org", "2026-01-03T00:00:00Z")
     sha = bare.write_commit(bare.commit(HEAD).tree, [bare.heads()["main"]], "Another\n", who, who)
     bare.move(f"refs/heads/{HEAD}", sha, bare.heads()[HEAD])
     assert call_api(fake, "GET", f"{R}/pulls/{number}").value["head"]["sha"] == sha
@@ -52,7 +52,7 @@ def clone(fake: FakeGitHub, tmp_path: Path) -> Iterator[Any]:
 
         def git(token: str, *words: str) -> subprocess.CompletedProcess[str]:
             remote = url.replace("://", f"://x-access-token:{token}@") + "/octo/calc.git"
-            whole = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
+            whole = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
             words = tuple(remote if word == "REMOTE" else word for word in words)
             return subprocess.run([*whole, *words], cwd=desk, capture_output=True, text=True, check=False)
 

@@ -27,7 +27,7 @@ def call(method, path, body):
         return json.load(answer)
 
 def git(*words):
-    subprocess.run(["git", "-c", "user.name=bot", "-c", "user.email=bot@localhost", *words], check=True)
+    subprocess.run(["git", "-c", "user.name=bot", "-c", "user.email=bot@example.org", *words], check=True)
 
 event = json.load(open(os.environ["GITHUB_EVENT_PATH"]))
 where = os.environ["GITHUB_SERVER_URL"].replace("://", "://x-access-token:" + os.environ["GITHUB_TOKEN"] + "@")

@@ -26,7 +26,7 @@ def fake_with_branch(directory: Path) -> FakeGitHub:
     repo = fake.add_repository("octo/calc", {"ada": "admin", "wendy": "write", "tria": "triage", "rea": "read"})
     repo.secrets.append("ANTHROPIC_API_KEY")
     bare = fake.bare(repo)
-    who = ("ada", "ada@localhost", "2026-01-02T00:00:00Z")
+    who = ("ada", "ada@example.org", "2026-01-02T00:00:00Z")
     files = {"README.md": "Calc\n", ".github/workflows/prd2pr.yml": WORKFLOW}
     tree = bare.write_tree(None, [(path, "100644", bare.write_blob(text.encode())) for path, text in files.items()])
     first = bare.write_commit(tree, [], "start\n", who, who)

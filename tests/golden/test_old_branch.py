@@ -63,7 +63,7 @@ def test_a_changed_step_is_not_proved(tmp_path: Path) -> None:
     git(place, "switch", "--quiet", "--detach", green)
     points = place / "src/shop/points.py"
     points.write_text(points.read_text(encoding="utf-8") + "\n# a later change\n", encoding="utf-8")
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "-c", "commit.gpgSign=false")
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgSign=false")
     git(place, *identity, "commit", "--quiet", "--all", "--amend", "--no-edit")
     done = program(place, "verify", f"{green}~1..HEAD", "--json", env={"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert done.status == 1, done.text

@@ -173,9 +173,9 @@ def test_patch_size_is_bounded(git: Git) -> None:
 def test_commit_has_author_and_time(git: Git, shell: Shell, first: str) -> None:
     commit = git.commit(git.tree(first), [first], "red(a-1): it fails\n\nWhy.\n\nTdd-Phase: red\n", AT)
     shown = shell("log", "-1", "--format=%an <%ae>|%cn <%ce>|%aI|%P", commit)
-    assert shown == f"prd2pr <prd2pr@localhost>|prd2pr <prd2pr@localhost>|2026-05-04T10:20:30+00:00|{first}"
+    assert shown == f"Ada <ada@example.org>|Ada <ada@example.org>|2026-05-04T10:20:30+00:00|{first}"
     info = git.log(f"{first}..{commit}")[0]
-    assert (info.author, info.at, info.subject) == ("prd2pr <prd2pr@localhost>", AT, "red(a-1): it fails")
+    assert (info.author, info.at, info.subject) == ("Ada <ada@example.org>", AT, "red(a-1): it fails")
     assert (info.tree, info.parents, info.trailers) == (git.tree(first), (first,), {"Tdd-Phase": ("red",)})
     assert git.commit(git.tree(first), [first], "red(a-1): it fails\n\nWhy.\n\nTdd-Phase: red\n", AT) == commit
 
@@ -187,7 +187,7 @@ def test_the_author_is_the_users_identity(git: Git, shell: Shell, first: str) ->
     shell("config", "i18n.commitEncoding", "latin1")
     commit = git.commit(git.tree(first), [first], "ünï \udce9\n")
     shown = shell("log", "-1", "--encoding=utf-8", "--format=%an <%ae>|%cn|%s", commit)
-    assert shown == "Grace Hopper <grace@example.org>|prd2pr|ünï ?"
+    assert shown == "Grace Hopper <grace@example.org>|Grace Hopper|ünï ?"
 
 
 def test_the_log_follows_first_parents_from_the_oldest(git: Git, first: str) -> None:

@@ -71,6 +71,14 @@ def test_code_by_a_person_passes_green_and_the_story_is_finished(at_green):
     done = without(at_green, BUILDER).run("--story", "calc-1")
     assert done.status == 0, done.out + done.err
     assert at_green.phases()[3:] == ["Begin", "Add", "green(calc-1)", "integrated(calc-1)"]
+    assisted = at_green.git(
+        "log",
+        "--reverse",
+        "--format=%an:%(trailers:key=Assisted-by,valueonly,separator=%x2C)",
+        f"main..{at_green.branch}",
+    ).splitlines()
+    own = ["Ada:"] * 4  # nobody but a person worked on GREEN, and no role works in INTEGRATED
+    assert assisted == ["Ada:replay"] * 3 + own, "the tester and the planner are named, in commits of the user"
     assert "7 of 7 steps proved" in done.out, "commits that a step has judged are not called unproven"
     assert at_green.verify(at_green.branch).status == 0
 

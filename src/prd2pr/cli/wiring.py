@@ -179,6 +179,7 @@ def make_session(
 ) -> Session:
     clock = SystemClock()
     config, git = repository.config, repository.git
+    git.committer.signs_off = config.sign_off
     gathering = _make_gathering(git, repository.runner, config, repository.stacks)
     branch = f"{config.branch_prefix}{prd.id}"
     return Session(

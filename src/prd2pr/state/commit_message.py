@@ -57,6 +57,13 @@ def format_message(subject: str, body: str, trailers: Sequence[tuple[str, str]])
     return "\n\n".join(paragraphs) + "\n"
 
 
+def append_trailer(message: str, key: str, value: str) -> str:
+    """Add a trailer to the last paragraph of a formatted message, or as a paragraph of its own."""
+    text = message.rstrip("\n")
+    gap = "\n" if read_trailers(split_message(text)[1]) else "\n\n"
+    return f"{text}{gap}{_format_trailer(key, value)}\n"
+
+
 def _format_trailer(key: str, value: str) -> str:
     line = f"{key}: {to_one_line(value)}"
     if not TRAILER.match(line):

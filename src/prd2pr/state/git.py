@@ -26,6 +26,7 @@ from prd2pr.state.git_process import (
     split_nul_fields,
 )
 from prd2pr.state.history import CommitInfo, parse_commit
+from prd2pr.state.identity import Committer
 from prd2pr.state.objects import LooseObjects
 from prd2pr.state.remote import Remote
 from prd2pr.state.tree_objects import TreeObjects
@@ -37,7 +38,6 @@ T = TypeVar("T")
 
 PATCH_LIMIT = 400_000  # bytes
 MAX_DERIVED_VALUES = 16
-BOT_NAME, BOT_EMAIL = "prd2pr", "prd2pr@localhost"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Git:
         self._objects = ObjectReader(self._repository)
         self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
         self._code_trees: dict[str, str] = {}
-        self._author: tuple[str, str] | None = None
+        self.committer = Committer(self._repository)
         self._loose = LooseObjects(common_dir / "objects", self._digest)
         self._tree_objects = TreeObjects(self._objects, self._loose, self.empty_tree)
         # Objects never change, and the same few are read repeatedly.
@@ -437,19 +437,15 @@ class Git:
     # --- writing commits and branches ---------------------------------------------------------------------------------
 
     def commit(self, tree: str, parents: Iterable[str], message: str, at: str | None = None) -> str:
-        name, email = self._identity()
-        env = {
-            "GIT_AUTHOR_NAME": name,
-            "GIT_AUTHOR_EMAIL": email,
-            "GIT_COMMITTER_NAME": BOT_NAME,
-            "GIT_COMMITTER_EMAIL": BOT_EMAIL,
-        }
+        who = self.committer.identify()
+        env = {f"GIT_{role}_NAME": who.name for role in ("AUTHOR", "COMMITTER")}
+        env |= {f"GIT_{role}_EMAIL": who.email for role in ("AUTHOR", "COMMITTER")}
         if at is not None:
             date = f"@{int(datetime.fromisoformat(at).timestamp())} +0000"
             env |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         flags = [flag for parent in parents for flag in ("-p", parent)]
         # A lone surrogate cannot be encoded as UTF-8.
-        text = message.encode("utf-8", "replace")
+        text = self.committer.sign_off(message).encode("utf-8", "replace")
         return self._plain.out("commit-tree", tree, *flags, "-F", "-", stdin=text, env=env).text
 
     def update_branch(self, branch: str, new: str, old: str | None) -> str:
@@ -491,15 +487,7 @@ class Git:
         return ref
 
     def user_name(self) -> str:
-        return self._identity()[0]
-
-    def _identity(self) -> tuple[str, str]:
-        if self._author is None:
-            output = self._repository.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT")
-            name, _, rest = output.text.partition(" <")
-            known = output.status == 0 and name and ">" in rest
-            self._author = (name, rest.split(">")[0]) if known else (BOT_NAME, BOT_EMAIL)
-        return self._author
+        return self.committer.user_name
 
 
 def _build_open_error(where: Path, output: GitOutput) -> SetupProblem | BranchProblem:

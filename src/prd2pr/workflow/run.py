@@ -104,6 +104,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
     """
     with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
         refuse_checked_out(session)
+        session.git.committer.identify()  # before money is spent on what could not be committed
         clean_up_leftovers(session)
         session.log.branch_writes.last = session.git.branch_head(session.target.branch) or ""
         move_journal_to_head(session)

@@ -83,7 +83,7 @@ def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str, *, squa
     row = repo.issues[number]
     assert row.pull
     follow_branches(fake, repo)
-    bare, part, who = fake.bare(repo), row.pull, (by, f"{by}@users.noreply.localhost", fake.stamp())
+    bare, part, who = fake.bare(repo), row.pull, (by, f"{by}@users.noreply.example.org", fake.stamp())
     onto = bare.heads()[part.base]
     tree = bare.git("merge-tree", "--write-tree", onto, part.head_sha).splitlines()[0]
     parents = [onto] if squash else [onto, part.head_sha]

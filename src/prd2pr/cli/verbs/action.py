@@ -31,6 +31,7 @@ from prd2pr.github.notifications import send_notices
 from prd2pr.github.outcome import PrdOutcome, get_worst_outcome
 from prd2pr.github.run import continue_wave, handle_event
 from prd2pr.state.git import Git
+from prd2pr.state.identity import make_account_identity
 from prd2pr.state.remote import Remote
 from prd2pr.workflow.interfaces import BranchWriter, Progress
 
@@ -138,6 +139,7 @@ def make_github_context(
         remote.fetch(base, base_branch)
     config = read_config(git, base)
     secrets.learn(job.env.get(config.notify.urls_from, ""))
+    git.committer.account = lambda: make_account_identity(hub.me().login, hub.me().id, job.server_url)
     clock = SystemClock()
     opened = RepositoryContext(git, config, base, base_branch, many=True)
     selection = make_model_selection(config)

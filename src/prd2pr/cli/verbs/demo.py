@@ -48,7 +48,8 @@ SAMPLES: dict[str, Sample] = {
     "go": Sample("demos/go", "fares", "A small ferry, a PRD for its fares", "go"),
     "rust": Sample("demos/rust", "readings", "A weather station, a PRD for its readings", "cargo"),
 }
-IDENTITY = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false")
+# The demo works on a machine where git is not configured.
+GIT_SETTINGS = {"user.name": "Demo", "user.email": "demo@example.com", "commit.gpgSign": "false"}
 
 
 RECORDED_INTRODUCTION = """\
@@ -121,8 +122,10 @@ def prepare_sample(directory: Path, sample: Sample = SAMPLES["python"]) -> None:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(template_root() / sample.place / "repo", unfinished)
     run_git(unfinished, "init", "--quiet", "--initial-branch=main")
+    for key, value in GIT_SETTINGS.items():
+        run_git(unfinished, "config", key, value)
     run_git(unfinished, "add", "--all")
-    run_git(unfinished, *IDENTITY, "commit", "--quiet", "--no-verify", "--message", sample.first_commit)
+    run_git(unfinished, "commit", "--quiet", "--no-verify", "--message", sample.first_commit)
     if directory.exists():
         directory.rmdir()
     unfinished.rename(directory)

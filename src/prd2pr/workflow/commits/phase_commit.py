@@ -21,11 +21,12 @@ from prd2pr.state.codec import encode_document
 from prd2pr.state.commit_message import StepRef, build_step_trailers, compute_evidence_digest
 from prd2pr.state.cursors import record_processed
 from prd2pr.state.git import BlobRef
+from prd2pr.state.identity import ASSISTED_BY
 from prd2pr.state.layout import PLAN_STORY, PROJECT, build_log_path
 from prd2pr.state.store import StateChange
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.breakers import list_successful_stages, update_circuits
+from prd2pr.workflow.breakers import HUMAN, list_successful_stages, update_circuits
 from prd2pr.workflow.commits.text import format_phase_message, format_phase_outcome, plan_message, plan_outcome
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.phases.attempts import (
@@ -60,6 +61,7 @@ class PendingCommit:
     evidence: bytes
     at: str
     note: str = ""
+    by_people: bool = False  # people did the work, and no role added to it
 
     @property
     def digest(self) -> str:
@@ -81,8 +83,9 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     )
     step = StepRef(session.prd.id, pending.story, pending.n, pending.phase, pending.digest)
     message = f"{pending.subject}\n\n{pending.body}"
+    trailers = (*build_step_trailers(step), *list_assistants(session, pending))
     sha = session.store.commit_step(
-        pending.base, pending.code_tree, complete, message, trailers=build_step_trailers(step), at=pending.at
+        pending.base, pending.code_tree, complete, message, trailers=trailers, at=pending.at
     )
     refuse_secrets(session, pending.base, sha)
     # Only a plan may create the branch. If it is missing now, a person deleted it, and it stays deleted.
@@ -102,6 +105,13 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     stories = (story.id for story in session.store.load(sha).backlog.stories)
     session.services.journal.settle(sha, list_carried_entries(before, pending.story, stories))
     return sha
+
+
+def list_assistants(session: Session, pending: PendingCommit) -> tuple[tuple[str, str], ...]:
+    """Return a trailer for the model that did the work, or nothing if people did it or nobody had to."""
+    model = session.log.worker
+    is_work_of_model = pending.phase is not Phase.NOTE and not pending.by_people and model not in ("", HUMAN)
+    return ((ASSISTED_BY, model),) if is_work_of_model else ()
 
 
 def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCommit) -> None:
@@ -246,8 +256,18 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
     people = position.people if evidence.base_tree == position.judged_from else ()
     if people:
         body += f"\n\nThe commits of {', '.join(people)} since the last step are proved together with it."
+    by_people = bool(people) and passed.judged.attempt == 0
     pending = PendingCommit(
-        position.head, passed.judged.code_tree, position.story.id, n, passed.phase, subject, body, proof, at
+        position.head,
+        passed.judged.code_tree,
+        position.story.id,
+        n,
+        passed.phase,
+        subject,
+        body,
+        proof,
+        at,
+        by_people=by_people,
     )
     step = Step(
         n=n,
