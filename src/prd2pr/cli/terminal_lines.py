@@ -271,7 +271,7 @@ RENDERERS: Mapping[str, Callable[[Facts, int], list[Text]]] = {
 
 def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_WIDTH) -> list[Text]:
     errors = len(verdict.errors)
-    word, style = ("accepted", GOOD) if verdict.accepted else ("refused", BAD)
+    word, style = ("accepted", GOOD) if verdict.accepted else ("not judged" if verdict.undecided else "refused", BAD)
     counts = f": {count(errors, 'error')}, {count(len(verdict.findings) - errors, 'warning')}"
     run = run_summary_text(evidence.head_run)
     gap = 3 if width < NARROW else max(3, 50 - len(word) - len(counts))

@@ -267,6 +267,7 @@ class Evidence(Document):
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
 Severity = Literal["error", "warning", "off"]
+RULE_CRASHED = "RUN111"
 
 
 class Finding(Record):
@@ -286,6 +287,11 @@ class Verdict(Record):
     @property
     def errors(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.severity == "error")
+
+    @property
+    def undecided(self) -> bool:
+        """Whether only crashed rules keep the gate from accepting: the step is neither accepted nor refused."""
+        return bool(self.errors) and all(each.code == RULE_CRASHED for each in self.errors)
 
 
 class Proof(Document):

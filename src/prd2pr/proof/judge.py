@@ -21,6 +21,8 @@ from prd2pr.verification.gather.pipeline import gather
 from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
 from prd2pr.verification.verdict import GATES, GatePolicy
 
+NOT_JUDGED = "not judged"
+
 
 def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the same order
     gather_context: GatherContext, policy: GatePolicy, phase: Phase, base: str, head: str, story: str | None = None
@@ -79,7 +81,7 @@ def _read_step_ref(git: Git, commit: str) -> StepRef | None:
 
 def build_gate_report(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
     report: dict[str, Any] = {
-        "verdict": "accepted" if verdict.accepted else "refused",
+        "verdict": "accepted" if verdict.accepted else NOT_JUDGED if verdict.undecided else "refused",
         "phase": verdict.phase.value,
         "findings": [_format_finding(finding) for finding in verdict.findings],
         "run": _format_run(evidence.head_run),

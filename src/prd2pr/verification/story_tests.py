@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Comparison, Fact, FailureKind, RunReport, TestResult
-from prd2pr.domain.test_runs import strip_test_parameters
+from prd2pr.domain.test_runs import expand_test_ids, strip_test_parameters
 from prd2pr.languages.python.definitions import is_compatible_extension
 from prd2pr.languages.python.test_model.module import FunctionNode, get_decorator_name, parse_python, parse_tests
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
@@ -38,12 +38,13 @@ def find_red_tests(
     """Find the new, changed and carried tests. `before` and `after` map the changed test modules to their text.
 
     If an existing test file imports a planned name, its old tests break too. They are carried: they become story tests,
-    so GREEN must make them pass again. The same applies to tests in `leaning`, whose expected data changed, if they
-    fail now.
+    so GREEN must make them pass again, unless they were skipped or failed before. The same applies to tests in
+    `leaning`, whose expected data changed, if they fail now.
     """
     then, now = base.by_id(), head.by_id()
     known = {strip_test_parameters(test) for test in then}
-    edited = _find_edited_tests(before, after, naming)
+    passed = {strip_test_parameters(test) for test, result in then.items() if result.outcome == "passed"}
+    edited = find_edited_tests(before, after, naming)
     extended = edited & _find_extended_tests(before, after, naming)
     fresh = {
         test
@@ -54,12 +55,15 @@ def find_red_tests(
     fresh |= {
         test for test in now if strip_test_parameters(test) in extended and not _still_passes(then.get(test), now[test])
     }
+    stopped = {
+        test for test, result in now.items() if test.partition("::")[0] in after and _is_stopped_by_import(result)
+    }
     carried = [
         test
         for test, result in now.items()
         if test not in fresh
         and (
-            (test.partition("::")[0] in after and _is_stopped_by_import(result))
+            (test in stopped and strip_test_parameters(test) in passed)
             or (strip_test_parameters(test) in leaning and is_newly_failing(then.get(test), result))
         )
     ]
@@ -88,7 +92,9 @@ def exclude_red_effects(
     """
     replaced = find_replaced_examples(comparison.vanished, base, head)
     stopped = find_stopped_examples(comparison.vanished, *texts, head, naming)
-    unseen = len(stopped) - len(set(map(strip_test_parameters, stopped)))  # head has one result per test
+    stopped |= find_stopped_inherited_tests(comparison.vanished, *texts, head)
+    counted = {strip_test_parameters(test) for test in stopped} & set(head.by_id())  # head has one result per test
+    unseen = len(stopped) - len(counted)
     update = {
         "regressed": tuple(test for test in comparison.regressed if test not in tests.carried),
         "vanished": tuple(test for test in comparison.vanished if test not in replaced | stopped),
@@ -128,6 +134,78 @@ def find_stopped_examples(
     )
 
 
+def find_stopped_inherited_tests(
+    vanished: Iterable[str], before: Mapping[str, str], after: Mapping[str, str], head: RunReport
+) -> frozenset[str]:
+    """Return tests that a class inherits and that cannot be listed because its file cannot be imported yet."""
+    files = {failure.path for failure in head.collect_errors if failure.kind is FailureKind.MISSING_SYMBOL}
+    stopped_files = {test.partition("::")[0] for test, result in head.by_id().items() if _is_stopped_by_import(result)}
+    old, new = (dict(_list_class_heads(texts)) for texts in (before, after))
+    found = set()
+    for test in vanished:
+        owner, _, name = strip_test_parameters(test).rpartition("::")
+        known = old.get(owner)
+        if (
+            test.partition("::")[0] in files | stopped_files
+            and known
+            and known == new.get(owner)
+            and name not in known.own
+        ):
+            found.add(test)
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class _ClassHead:
+    bases: str
+    own: frozenset[str]  # functions that the class defines itself
+
+
+def _list_class_heads(texts: Mapping[str, str]) -> Iterable[tuple[str, _ClassHead]]:
+    for path, text in texts.items():
+        tree = parse_python(text)
+        for node in tree.body if tree else ():
+            if isinstance(node, ast.ClassDef):
+                own = frozenset(each.name for each in node.body if isinstance(each, FunctionNode))
+                yield f"{path}::{node.name}", _ClassHead(" ".join(map(ast.dump, node.bases)), own)
+
+
+def restore_stopped_tests(
+    claimed: Iterable[str], base: RunReport, earlier: RunReport, edited: Container[str]
+) -> tuple[str, ...]:
+    """Return the tests that GREEN must make pass in files that RED made impossible to import.
+
+    `earlier` is the run before RED. Tests in these files that were skipped or failed there need not pass, and inherited
+    tests that passed there must pass again. `edited` lists the tests that RED changed, which stay as they are.
+    """
+    stopped = {test for test, result in base.by_id().items() if _is_stopped_by_import(result)}
+    files = {test.partition("::")[0] for test in stopped}
+    cases: dict[str, list[TestResult]] = {}
+    for result in earlier.results:
+        cases.setdefault(strip_test_parameters(result.id), []).append(result)
+    found = []
+    for test in claimed:
+        before = cases.get(test, []) if test in stopped and test not in edited else []
+        passed = [result.id for result in before if result.outcome == "passed"]
+        found += [test] if len(passed) == len(before) else passed
+    listed = {strip_test_parameters(test) for test in (*claimed, *base.by_id())}
+    for test, results in cases.items():
+        if test.partition("::")[0] in files and test not in listed:
+            found += [result.id for result in results if result.outcome == "passed"]
+    return tuple(dict.fromkeys(found))
+
+
+def drop_idle_tests(claimed: Iterable[str], base: RunReport) -> tuple[str, ...]:
+    """Leave out the tests of the story that GREEN was accepted without, because they were skipped before RED too."""
+    known = base.by_id()
+    found: list[str] = []
+    for test in claimed:
+        cases = expand_test_ids([test], base)
+        active = [case for case in cases if case not in known or known[case].outcome not in {"skipped", "xfailed"}]
+        found += [test] if len(active) == len(cases) else active
+    return tuple(found)
+
+
 def _list_parametrize_calls(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, list[ast.Call]]]:
     for path, text in texts.items():
         module = parse_tests(path, text, naming)
@@ -156,7 +234,8 @@ def _is_stopped_by_import(result: TestResult) -> bool:
     return failure is not None and failure.stage == "collect" and failure.kind == FailureKind.MISSING_SYMBOL
 
 
-def _find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+def find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+    """Return the existing tests whose body, decorators or arguments changed."""
     old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
     return {test for test, body in new.items() if test in old and old[test] != body}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from prd2pr.domain.evidence import Evidence, Finding, Verdict
+from prd2pr.domain.evidence import RULE_CRASHED, Evidence, Finding, Verdict
 from prd2pr.domain.records import Phase
+from prd2pr.errors import Prd2prError
+from prd2pr.languages.rule_isolation import describe_crash
 from prd2pr.verification.findings import FINDINGS, UNSWITCHABLE
-from prd2pr.verification.gates.common import GatePolicy
+from prd2pr.verification.gates.common import GatePolicy, make_finding
 from prd2pr.verification.gates.green import check_green
 from prd2pr.verification.gates.integrated import check_integrated
 from prd2pr.verification.gates.red import check_red
@@ -40,10 +42,20 @@ GATES: dict[Phase, Callable[[Evidence, GatePolicy], Verdict]] = {
 }
 
 
+def _isolate_checks(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings. A crash ends them with a finding, so that the step is not accepted."""
+    try:
+        yield from findings
+    except Prd2prError:
+        raise
+    except Exception as error:  # noqa: BLE001 - no check may end the run
+        yield make_finding(RULE_CRASHED, describe_crash(error))
+
+
 def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy) -> Verdict:
     """Build a verdict from the findings. The policy cannot lower the severity of unswitchable findings."""
     weighed: dict[Finding, None] = {}
-    for each in findings:
+    for each in _isolate_checks(findings):
         severity = FINDINGS[each.code].severity
         if each.code not in UNSWITCHABLE:
             configured = policy.severities.get(each.code, severity)

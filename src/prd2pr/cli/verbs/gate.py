@@ -12,7 +12,7 @@ from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import make_gate_policy, make_gathering
 from prd2pr.domain.records import Phase
 from prd2pr.errors import CannotJudge, SetupProblem, StateProblem
-from prd2pr.proof.judge import build_gate_report, judge_commits
+from prd2pr.proof.judge import NOT_JUDGED, build_gate_report, judge_commits
 from prd2pr.state.git import Git
 
 
@@ -20,7 +20,18 @@ def main(options: argparse.Namespace) -> int:
     """Run the gate. A problem that prevents a judgement raises CannotJudge instead of counting as a refusal."""
     try:
         return run_gate(options)
-    except (SetupProblem, StateProblem) as problem:
+    except (CannotJudge, SetupProblem, StateProblem) as problem:
+        if options.json:
+            report = {
+                "verdict": NOT_JUDGED,
+                "phase": options.phase,
+                "findings": [],
+                "run": None,
+                "problem": problem.what,
+            }
+            sys.stdout.write(json.dumps(report, indent=2) + "\n")
+        if isinstance(problem, CannotJudge):
+            raise
         raise CannotJudge(problem.what, where=problem.where, remedy=problem.remedy) from problem
 
 
@@ -38,4 +49,4 @@ def run_gate(options: argparse.Namespace) -> int:
     else:
         with Terminal(sys.stdout) as terminal:
             terminal.verdict(evidence, verdict)
-    return 0 if verdict.accepted else 1
+    return 0 if verdict.accepted else 2 if verdict.undecided else 1

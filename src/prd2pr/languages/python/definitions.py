@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from prd2pr.languages.python.test_model.module import FunctionNode, is_fixture, is_test_case
+from prd2pr.languages.python.test_model.module import FunctionNode, is_fixture, is_test_case, unparse_node
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
 DefinedValue = str | ast.expr | FunctionNode  # source of an import, assigned expression, or function
@@ -133,7 +133,7 @@ def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
         *zip(positional, [*missing, *arguments.defaults], strict=True),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
-    found: dict[str, str | None] = {each.arg: ast.unparse(default) if default else None for each, default in pairs}
+    found: dict[str, str | None] = {each.arg: unparse_node(default) if default else None for each, default in pairs}
     stars = [("*", arguments.vararg), ("**", arguments.kwarg)]
     return found | {sign + each.arg: "" for sign, each in stars if each}
 
@@ -141,7 +141,7 @@ def _read_parameters(arguments: ast.arguments) -> dict[str, str | None]:
 def _normalize_body(node: FunctionNode, added: Mapping[str, str | None]) -> list[ast.stmt]:
     """Return the statements without docstring, assertion messages and new parameters that are only passed on."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    statements = ast.parse("\n".join(ast.unparse(statement) for statement in body)).body
+    statements = ast.parse("\n".join(unparse_node(statement) for statement in body)).body
     for inner in (inner for statement in statements for inner in ast.walk(statement)):
         if isinstance(inner, ast.Assert):
             inner.msg = None

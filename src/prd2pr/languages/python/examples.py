@@ -21,6 +21,7 @@ from prd2pr.languages.python.test_model.module import (
     collect_imports,
     get_dotted_name,
     parse_tests,
+    unparse_node,
 )
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
@@ -263,7 +264,7 @@ class _ExampleReader:
         roots = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
         imported = roots & self._file.imported
         is_closed = all(name in imported or hasattr(builtins, name) for name in roots)
-        return ast.unparse(node) if imported and is_closed else None
+        return unparse_node(node) if imported and is_closed else None
 
 
 def _bind_arguments(helper: FunctionNode, args: list[ast.expr], named: Bindings) -> dict[str, ast.expr]:

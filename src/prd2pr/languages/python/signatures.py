@@ -9,7 +9,13 @@ from collections.abc import Container, Iterator
 
 from prd2pr.domain.evidence import Signature
 from prd2pr.languages.python.test_model.constants import UNKNOWN, evaluate_number
-from prd2pr.languages.python.test_model.module import FunctionNode, get_absolute_module, get_dotted_name, parse_python
+from prd2pr.languages.python.test_model.module import (
+    FunctionNode,
+    get_absolute_module,
+    get_dotted_name,
+    parse_python,
+    unparse_node,
+)
 
 ALIAS = "-> "  # signature of a name that another module defines: `-> shop.rates.earn`
 VALUE = "value"  # signature of a constant, with its value if it is simple: `value 25`
@@ -120,7 +126,7 @@ def _render_literal(value: ast.expr | None) -> str:
 
 
 def _list_class_members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    yield node.name, f"class({', '.join(ast.unparse(base) for base in node.bases)})"
+    yield node.name, f"class({', '.join(unparse_node(base) for base in node.bases)})"
     made = _list_dataclass_methods(node)
     yield from ((f"{node.name}.{name}", text) for name, text in made.items())
     for item in node.body:
@@ -182,15 +188,15 @@ def _list_dataclass_methods(node: ast.ClassDef) -> dict[str, str]:
 
 
 def _is_class_variable(node: ast.AnnAssign) -> bool:
-    return "ClassVar" in ast.unparse(node.annotation)
+    return "ClassVar" in unparse_node(node.annotation)
 
 
 def _render_default(value: ast.expr | None) -> str:
     if value is None:
         return ""
     if not isinstance(value, ast.Call) or get_dotted_name(value.func).rpartition(".")[2] != "field":
-        return f"={ast.unparse(value)}"
-    options = {keyword.arg: ast.unparse(keyword.value) for keyword in value.keywords}
+        return f"={unparse_node(value)}"
+    options = {keyword.arg: unparse_node(keyword.value) for keyword in value.keywords}
     if "default" in options:
         return f"={options['default']}"
     return "=None" if "default_factory" in options else ""  # as if written by hand, where None means a new object
@@ -206,4 +212,4 @@ def _render_call_signature(node: FunctionNode) -> str:
             argument.annotation = None
     kinds = {get_dotted_name(item) for item in node.decorator_list} & {"property", "staticmethod", "classmethod"}
     prefix = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
-    return f"{prefix}{''.join(f'{kind} ' for kind in sorted(kinds))}({ast.unparse(arguments)})"
+    return f"{prefix}{''.join(f'{kind} ' for kind in sorted(kinds))}({unparse_node(arguments)})"

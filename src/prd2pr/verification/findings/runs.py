@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from prd2pr.domain.evidence import RULE_CRASHED
 from prd2pr.domain.results.finding_kind import FindingKind, define_strict_error, define_warning
+from prd2pr.languages.rule_isolation import WARNING_RULE_CRASHED
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
@@ -91,5 +93,24 @@ FINDINGS: tuple[FindingKind, ...] = (
         bad="web/src/points.ts changed in a story whose tests are service/tests/tdd/points-1/test_points.py",
         good="points-1 changes service/, and points-2, which depends on it, changes web/",
         remedy="remove the file from this step; create a separate story for the other stack.",
+    ),
+    define_strict_error(
+        RULE_CRASHED,
+        "a rule could not be applied",
+        "A rule of the gate crashed on this step, which is a bug in prd2pr and not a mistake in the step. All other "
+        "rules were applied. The step is not accepted, because this rule might have refused it. If nothing else is "
+        "wrong, the verdict is `not judged` and the exit status 2.",
+        bad="check_oracles: ValueError: … (oracle.py:119 _read < oracle.py:84 check_oracles; prd2pr 0.2.0)",
+        good="every rule was applied",
+        remedy="paste the message into an issue of prd2pr; until it is fixed, write the named code in another way.",
+    ),
+    define_warning(
+        WARNING_RULE_CRASHED,
+        "a rule that only warns could not be applied",
+        "A rule of the gate crashed on this step, which is a bug in prd2pr. The rule reports only warnings, so the "
+        "verdict is the same without it.",
+        bad="check_style: ValueError: … (style.py:12 check_style; prd2pr 0.2.0)",
+        good="every rule was applied",
+        remedy="paste the message into an issue of prd2pr.",
     ),
 )

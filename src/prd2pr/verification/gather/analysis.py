@@ -74,6 +74,10 @@ class StepAnalysis(ABC):
     def find_claimed_tests(self) -> tuple[str, ...]:
         """Return the tests that a person's commits left failing for GREEN."""
 
+    def restore_stopped_tests(self, claimed: tuple[str, ...]) -> tuple[str, ...]:
+        """Replace tests in files that RED made impossible to import by those that passed there before RED."""
+        return claimed
+
     def list_protecting_tests(self) -> tuple[str, ...]:
         """Return the tests that protect a refactoring by a person, which belongs to no story."""
         return ()

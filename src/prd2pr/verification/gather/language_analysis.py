@@ -14,6 +14,7 @@ from prd2pr.languages.capabilities import list_unchecked_layers
 from prd2pr.languages.criteria_coverage import match_criteria
 from prd2pr.languages.mutation_plan import MutationPlan, rank_faults
 from prd2pr.languages.registry import get_language
+from prd2pr.languages.rule_isolation import collect_facts
 from prd2pr.verification.codebase import LOCKED_KINDS, Codebase
 from prd2pr.verification.gather.analysis import MAX_NAMED_MODULES, RedReading, StepAnalysis
 from prd2pr.verification.story_tests import RedTests
@@ -119,7 +120,7 @@ class LanguageAnalysis(StepAnalysis):
         context = TestContext(self.case.stack.runner, fresh, self.case.planned, self._find_assertion_helpers())
         for path in touched:
             if path in self._tests_after:
-                yield from self.language.check_tests(path, self._tests_after[path], context)
+                yield from collect_facts(self.language.check_tests, path, self._tests_after[path], context)
 
     def _find_assertion_helpers(self) -> frozenset[str]:
         """Return the names of assertion helpers in shared test modules and test-only source."""
@@ -199,7 +200,7 @@ class LanguageAnalysis(StepAnalysis):
             fact
             for path in self._list_changed_files(PathKind.SOURCE)
             if path in after
-            for fact in self.language.check_source(path, before.get(path, ""), after[path], context)
+            for fact in collect_facts(self.language.check_source, path, before.get(path, ""), after[path], context)
         ]
         return (*found, *self._find_manifest_facts())
 
@@ -207,7 +208,7 @@ class LanguageAnalysis(StepAnalysis):
         changed = {change.path for change in self.pair.changes if change.kind is PathKind.MANIFEST}
         before, after = (side.texts(lambda path: path in changed) for side in (self.pair.base, self.pair.head))
         for path in sorted(after):
-            yield from self.language.check_manifest(path, before.get(path, ""), after[path])
+            yield from collect_facts(self.language.check_manifest, path, before.get(path, ""), after[path])
 
     def describe_refactoring(self) -> dict[str, Any]:
         changed, tokens = self.pair.changed_source, self.language.normalize_program

@@ -18,6 +18,7 @@ from prd2pr.verification.gather.context import (
     list_restored_blobs,
 )
 from prd2pr.verification.gather.mutation import MutationTrial, repeat_trial, start_mutation_trial
+from prd2pr.verification.story_tests import drop_idle_tests
 
 Gatherer = Callable[[StepAnalysis], Evidence]
 
@@ -120,11 +121,10 @@ def _gather_locked(analysis: StepAnalysis) -> Evidence:
 def _list_claimed_tests(analysis: StepAnalysis) -> tuple[str, ...]:
     """Return the tests proved RED; for a person's commits, those that they left failing."""
     case = analysis.case
-    if case.story:
-        return case.story.red_tests
     if case.phase is Phase.REFACTOR:
-        return ()  # failures before a refactoring are baseline; the comparison covers passing tests
-    return analysis.find_claimed_tests()
+        # Failures before a person's refactoring are baseline; the comparison covers passing tests.
+        return drop_idle_tests(case.story.red_tests, case.base_report) if case.story else ()
+    return analysis.restore_stopped_tests(case.story.red_tests if case.story else analysis.find_claimed_tests())
 
 
 def _start_trial(analysis: StepAnalysis, tests: tuple[str, ...], restore: Mapping[str, str]) -> MutationTrial | None:
@@ -162,7 +162,7 @@ def _gather_integrated(analysis: StepAnalysis) -> Evidence:
     base = case.base_report
     moved = pair.find_moved_tests()
     inside = tuple(result.id for result in base.results if result.id.partition("::")[0] in moved)
-    claimed = case.story.red_tests if case.story else inside
+    claimed = drop_idle_tests(case.story.red_tests if case.story else inside, base)
     there = [map_moved_id(test, moved) for test in claimed]
     expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
     locked = pair.list_locked_files(expected, lambda path: path in moved.values())

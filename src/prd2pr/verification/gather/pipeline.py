@@ -11,9 +11,10 @@ from dataclasses import replace
 from prd2pr.domain.evidence import Evidence, Fact, PathKind
 from prd2pr.domain.records import UNTESTED_KINDS, HiddenExampleFile, Phase
 from prd2pr.domain.stack import is_python_stack
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import CannotJudge, Prd2prError, UsageProblem
 from prd2pr.languages.project.manifests import describe_other_changes
 from prd2pr.languages.python.hidden_examples import reveal_hidden_examples, separate_hidden_examples
+from prd2pr.languages.rule_isolation import describe_crash
 from prd2pr.languages.stack_paths import relativize_rules
 from prd2pr.verification.codebase import TreePair, add_missing_files, load_tree_pair
 from prd2pr.verification.gather.analysis import StepAnalysis
@@ -57,6 +58,28 @@ def gather(
     """
     if phase not in GATHERERS:
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
+    try:
+        return _gather_step(context, phase, base, head, story, docs, with_state=with_state)
+    except (Prd2prError, OSError):
+        raise
+    except Exception as error:
+        raise CannotJudge(
+            f"the step cannot be judged, because of a bug in prd2pr: {describe_crash(error)}",
+            where=phase.value,
+            remedy="paste this line into an issue of prd2pr; nothing was accepted or refused",
+        ) from error
+
+
+def _gather_step(  # noqa: PLR0917 the arguments of `gather`, in the same order
+    context: GatherContext,
+    phase: Phase,
+    base: str,
+    head: str,
+    story: StoryContext | None,
+    docs: ExpectedDocs,
+    *,
+    with_state: bool,
+) -> Evidence:
     pair = load_tree_pair(context.git, context.rules, base, head, with_state=with_state)
     case = GatherCase(context, phase, pair, story, base, docs, choose_step_stack(context.stacks, pair, story))
     seen = _gather_inside_root(case) if case.stack.is_judged_inside else _gather_story(case)

@@ -42,6 +42,7 @@ from prd2pr.languages.python.signatures import get_module_name
 from prd2pr.languages.python.test_model.module import FactContext
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
 from prd2pr.languages.python.testpaths import find_tests_outside_testpaths
+from prd2pr.languages.rule_isolation import collect_facts
 from prd2pr.languages.test_runner import DifferentialRequest, RunRequest, TestRunner
 from prd2pr.state.git import Git
 from prd2pr.verification.codebase import LOCKED_KINDS, Codebase, TreePair, load_tree_pair
@@ -68,10 +69,12 @@ from prd2pr.verification.story_tests import (
     drop_earlier_failures,
     exclude_red_effects,
     find_boundary_examples,
+    find_edited_tests,
     find_failing_setups,
     find_reclaimed_tests,
     find_red_tests,
     find_unproved_tests,
+    restore_stopped_tests,
 )
 
 REFERENCE_SECONDS = 15.0  # limit on the total run time of the reference tests
@@ -119,13 +122,21 @@ class PythonAnalysis(StepAnalysis):
             "flat_layout": pair.head.flat,
             "called": list_called_names(pair, modules),
             "subject_lines": find_subject_lines(pair, modules, context),
-            "facts": (*_find_red_facts(case, step), *wait_for_stub_facts()),
+            "facts": (*_find_red_facts(case, step), *collect_facts(wait_for_stub_facts)),
         }
         return RedReading(tests, comparison, fields)
 
     def find_claimed_tests(self) -> tuple[str, ...]:
         context = self.case.context
         return find_claimed_red_tests(context.git, context.rules, context.runner, self.case.base, self.case.base_report)
+
+    def restore_stopped_tests(self, claimed: tuple[str, ...]) -> tuple[str, ...]:
+        case, base = self.case, self.case.base_report
+        pair = _load_commit_pair(case.context.git, case.context.rules, case.base) if base.collect_errors else None
+        if pair is None:
+            return claimed
+        edited = find_edited_tests(pair.base.test_texts, pair.head.test_texts, pair.naming)
+        return restore_stopped_tests(claimed, base, case.context.runner.run(RunRequest(pair.base.tree)), edited)
 
     def find_oracle_blobs(self) -> dict[str, str]:
         return self.pair.find_oracle_blobs()
@@ -159,10 +170,10 @@ class PythonAnalysis(StepAnalysis):
     def find_source_facts(self, tests: set[str]) -> tuple[Fact, ...]:
         pair, base, phase = self.pair, self.case.base_report, self.case.phase
         return (
-            *find_changed_source_facts(pair, tests, phase),
-            *find_data_facts(pair, phase),
-            *find_shadowing_modules(pair, base),
-            *check_doctests(pair.base.source_texts, pair.head.source_texts, base, phase),
+            *collect_facts(find_changed_source_facts, pair, tests, phase),
+            *collect_facts(find_data_facts, pair, phase),
+            *collect_facts(find_shadowing_modules, pair, base),
+            *collect_facts(check_doctests, pair.base.source_texts, pair.head.source_texts, base, phase),
         )
 
     def describe_refactoring(self) -> dict[str, Any]:
@@ -208,20 +219,29 @@ def _find_red_facts(case: GatherCase, new: _RedStep) -> Iterator[Fact]:
     pair, base, head, fresh = case.pair, case.base_report, new.head, new.tests.fresh
     before, after, naming = pair.base.test_texts, pair.head.test_texts, pair.naming
     changed, project = _pick_texts(after, new.modules), new.context.project_modules
-    yield from find_test_facts(pair, new.touched, new.context)
-    carried = frozenset(map(strip_test_parameters, new.tests.carried))
-    yield from check_existing_helpers(before, after, frozenset(map(strip_test_parameters, fresh)), carried, naming)
-    yield from find_reclaimed_tests(before, changed, base, fresh, naming)
-    yield from check_repeated_failures(before, changed, base, fresh, naming)
-    yield from find_tests_outside_testpaths(
-        pair.base.testpaths, _list_added_files(pair, new.modules), pair.base.entries, naming
+    yield from collect_facts(find_test_facts, pair, new.touched, new.context)
+    own, carried = (frozenset(map(strip_test_parameters, tests)) for tests in (fresh, new.tests.carried))
+    yield from collect_facts(check_existing_helpers, before, after, own, carried, naming)
+    yield from collect_facts(find_reclaimed_tests, before, changed, base, fresh, naming)
+    yield from collect_facts(check_repeated_failures, before, changed, base, fresh, naming)
+    yield from collect_facts(
+        find_tests_outside_testpaths,
+        pair.base.testpaths,
+        _list_added_files(pair, new.modules),
+        pair.base.entries,
+        naming,
     )
-    yield from check_unrelated_failures(changed, head, fresh, project, naming)
-    yield from check_conflicting_tests(after, fresh, project, naming)
-    yield from find_boundary_examples(base, head, fresh)
-    yield from find_failing_setups(changed, head, fresh)
-    yield from check_misspelt_imports(
-        _pick_texts(after, new.touched), before, pair.head.source_texts, pair.head.modules, case.planned
+    yield from collect_facts(check_unrelated_failures, changed, head, fresh, project, naming)
+    yield from collect_facts(check_conflicting_tests, after, fresh, project, naming)
+    yield from collect_facts(find_boundary_examples, base, head, fresh)
+    yield from collect_facts(find_failing_setups, changed, head, fresh)
+    yield from collect_facts(
+        check_misspelt_imports,
+        _pick_texts(after, new.touched),
+        before,
+        pair.head.source_texts,
+        pair.head.modules,
+        case.planned,
     )
 
 

@@ -30,6 +30,7 @@ from prd2pr.domain.records import (
     format_untested_note,
 )
 from prd2pr.domain.write_policy import build_write_policy
+from prd2pr.errors import CannotJudge
 from prd2pr.languages.test_runner import RunRequest
 from prd2pr.livingdocs.render import DocsSource, IntegratedStory, list_code_files, render_docs
 from prd2pr.state.git import BlobRef
@@ -319,9 +320,14 @@ def judge_tree(
     if phase is Phase.RED:
         context = replace(context, held_out=examples if session.config.gates.held_out else None)
     evidence = gather(session.services.gathering, phase, position.base_tree, tree, story=context, docs=docs)
-    return JudgedAttempt(
-        evidence.head_tree, evidence, GATES[phase](evidence, session.constraints.gate_policy), 1, work_tree=tree
-    )
+    verdict = GATES[phase](evidence, session.constraints.gate_policy)
+    if verdict.undecided:  # another attempt would not help
+        raise CannotJudge(
+            f"{position.story.id} cannot be judged, because of a bug in prd2pr: {verdict.errors[0].message}",
+            where=phase.value,
+            remedy="paste this line into an issue of prd2pr, and run the same command again after the fix",
+        )
+    return JudgedAttempt(evidence.head_tree, evidence, verdict, 1, work_tree=tree)
 
 
 def run_fused_red(session: Session, position: Position) -> PhaseOutcome:

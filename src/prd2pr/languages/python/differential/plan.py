@@ -19,6 +19,7 @@ from prd2pr.languages.python.test_model.module import (
     get_absolute_module,
     get_decorator_name,
     parse_python,
+    unparse_node,
 )
 
 MAX_FILES = 40
@@ -147,7 +148,7 @@ def _make_target(path: str, module: str, function: Function, kind: TargetKind, l
         path=path,
         line=_get_first_line(node),
         kind=kind,
-        hints=tuple((each.arg, ast.unparse(each.annotation) if each.annotation else "") for each in parameters),
+        hints=tuple((each.arg, unparse_node(each.annotation) if each.annotation else "") for each in parameters),
         needed=tuple(each.arg for each in positional[: max(0, required_count)]),
         guessable=all(default is not None for default in node.args.kw_defaults),
         line_now=line_now,

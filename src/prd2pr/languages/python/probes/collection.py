@@ -58,7 +58,7 @@ class Collector:
     def pytest_runtestloop(self, session: Any) -> bool:
         self.on_import.stop()
         self._items = list(session.items)
-        self._flakiness.items = [item for item in self._items if item.nodeid != self._order["failing"]]
+        self._flakiness.items = self._list_passing_items()
         self._tracing.remove_reporters(session.config.pluginmanager)
         for item in self._items:
             item.location  # noqa: B018 cached here so that no fork has to compute it
@@ -86,6 +86,10 @@ class Collector:
         self._check_unchanged_code("at the end")
         return True
 
+    def _list_passing_items(self) -> list[Any]:
+        failing = self._order["failing"]
+        return [item for item in self._items if not self._tracing.is_case_of(item.nodeid, failing)]
+
     # --- without a fault ----------------------------------------------------------------------------------------------
 
     def _run_baseline(self) -> bool:
@@ -103,7 +107,7 @@ class Collector:
             return False
         failing, order = self._order["failing"], self._order
         for test, fact in results.items():
-            if (test == failing) == fact["passed"]:
+            if self._tracing.is_case_of(test, failing) == fact["passed"]:
                 description = (
                     "passes but must fail" if fact["passed"] else "does not pass when the story's tests run alone"
                 )
@@ -166,7 +170,7 @@ class Collector:
 
     def _check_unchanged_code(self, when: str) -> bool:
         """Recompile every function from unchanged source and check that the tests still pass."""
-        wanted = [item for item in self._items if item.nodeid != self._order["failing"]]
+        wanted = self._list_passing_items()
         outcome, by = self._run_in_fork(wanted, self._recompile_all)
         if outcome != "survived":
             self._report_problem(

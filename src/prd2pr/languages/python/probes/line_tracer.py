@@ -90,6 +90,11 @@ def strip_parameters(test: str) -> str:
     return path + mark + name.partition("[")[0]
 
 
+def is_case_of(test: str, name: str) -> bool:
+    """Return whether the test has this name. A parametrized autouse fixture adds parameters to it."""
+    return name in (test, strip_parameters(test))
+
+
 class StopAtFirstFailure(ReportCollector):
     """Stops the run when a test fails that passes without the fault."""
 

@@ -62,9 +62,12 @@ class FreshMutationRun:
             started = time.monotonic()
             facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=BASELINE_WALL)
             self._seconds[whole] = time.monotonic() - started
-            fine = facts is not None and not ended and self._order["failing"] in facts["failed"]
+            fine = facts is not None and not ended and self._fails_as_ordered(facts["failed"])
             self._passing[whole] = facts["good"] if fine and facts else None
         return self._passing[whole]
+
+    def _fails_as_ordered(self, failed: list[str]) -> bool:
+        return any(self._tracing.is_case_of(test, self._order["failing"]) for test in failed)
 
     def _run_pytest_in_fork(
         self, watched: set[str] | None, *, whole: bool, wall: float

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.languages.python.runner.canary_text import ASPECTS, SUBJECTS, write_canary
 from prd2pr.languages.python.runner.project import PytestProject
 
@@ -43,6 +44,10 @@ class Canary:
     @property
     def ids(self) -> tuple[str, ...]:
         return self.passing, self.failing, *self.others
+
+    def owns(self, test: str) -> bool:
+        """Return whether a collected test is one of these. A parametrized autouse fixture adds parameters to its id."""
+        return strip_test_parameters(test) in self.ids
 
 
 def choose_directories(

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, DifferentialResult
+from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.timeouts import describe_stopped_run
 from prd2pr.languages.differential_plan import DifferentialPlan
 from prd2pr.languages.python.differential.comparison import compare_outcomes, weigh_difference
@@ -145,7 +146,10 @@ class _DifferentialFacts:
         """Return the reasons not to trust the comparison: a missed deliberate change, or an unexpected test outcome."""
         for side, when in (("before", ""), ("after", AFTER_STEP_PREFIX)):
             failed, passed = self.get(side, "failed") or [], self.get(side, "passed") or []
-            if canary.failing not in failed or canary.passing not in passed:
+            ends_as_expected = _all_cases_in(canary.failing, failed, passed) and _all_cases_in(
+                canary.passing, passed, failed
+            )
+            if not ends_as_expected:
                 return [f"{when}a test that must fail, or one that must pass, had another outcome"]
         planted = [case for case in self.cases if case["target"] == CONTROL_TARGET and case["origin"] == "recorded"]
         before, after = self.outcomes("before"), self.outcomes("after")
@@ -154,6 +158,11 @@ class _DifferentialFacts:
             if "returned" in before.get(name, {}) and "returned" in after.get(name, {}):
                 return [] if weigh_difference("recorded", before[name], after[name]) else [_CONTROL_MISSED]
         return [_CONTROL_MISSED]
+
+
+def _all_cases_in(test: str, wanted: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether the test's cases, with and without parameters, are in the first list and none is in the other."""
+    return test in map(strip_test_parameters, wanted) and test not in map(strip_test_parameters, others)
 
 
 _CONTROL_MISSED = "a function that was changed deliberately was not reported as different"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prd2pr.domain.evidence import TestResult
+from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.timeouts import describe_stopped_run
 from prd2pr.languages.python.runner.canary import Canary
 from prd2pr.languages.python.runner.events import ObservedRun, StageReport
@@ -61,7 +62,7 @@ def find_run_problems(run: RunObservations) -> tuple[str, ...]:
 def _hide_canaries(problem: str, canaries: Iterable[Canary]) -> str:
     """Remove canary names, which are random, because a saved verdict must not depend on them."""
     for name in [name for canary in canaries for name in (*canary.ids, canary.path)]:
-        problem = problem.replace(name, "a check")
+        problem = re.sub(rf"{re.escape(name)}(\[[^\]]*\])?", "a check", problem)
     return problem
 
 
@@ -134,7 +135,8 @@ def _find_disagreements(run: RunObservations) -> list[str]:
     if isinstance(run.junit, str):
         return [run.junit]
     expected = _derive_expected_verdicts(run.observed)
-    canaries = {make_junit_key(test) for canary in run.canaries for test in canary.ids}
+    known = [*run.results, *(test for canary in run.canaries for test in canary.ids)]
+    canaries = {make_junit_key(test) for test in known if any(canary.owns(test) for canary in run.canaries)}
     found = []
     for key in sorted(expected.keys() | run.junit.keys()):
         if expected.get(key) != run.junit.get(key):
@@ -162,7 +164,7 @@ def _derive_expected_verdicts(observed: ObservedRun) -> dict[JUnitKey, JUnitVerd
 
 def _find_canary_problems(run: RunObservations) -> list[str]:
     project_results = [
-        result for test, result in run.results.items() if not any(test in canary.ids for canary in run.canaries)
+        result for test, result in run.results.items() if not any(canary.owns(test) for canary in run.canaries)
     ]
     found = []
     intact = 0
@@ -178,16 +180,22 @@ def _find_canary_problems(run: RunObservations) -> list[str]:
 
 def _check_canary(canary: Canary, results: dict[str, TestResult]) -> str:
     """Return what is wrong with a canary's results, or an empty string."""
-    failing, passing = results.get(canary.failing), results.get(canary.passing)
+    failing, passing = (_find_cases(test, results) for test in (canary.failing, canary.passing))
     where = "the root" if canary.directory == "." else canary.directory
-    if failing is None or passing is None:
+    if not failing or not passing:
         return f"a test put into {where} as a check was not run"
-    if failing.outcome != "failed" or failing.failure is None or failing.failure.kind != "assertion":
-        return f"a test that must fail, put into {where} as a check, was reported as {failing.outcome}"
-    if passing.outcome != "passed":
-        why = f" ({passing.failure.exception}: {passing.failure.message})" if passing.failure else ""
-        return f"a test that must pass, put into {where} as a check, was reported as {passing.outcome}{why}"
+    for case in failing:
+        if case.outcome != "failed" or case.failure is None or case.failure.kind != "assertion":
+            return f"a test that must fail, put into {where} as a check, was reported as {case.outcome}"
+    for case in passing:
+        if case.outcome != "passed":
+            why = f" ({case.failure.exception}: {case.failure.message})" if case.failure else ""
+            return f"a test that must pass, put into {where} as a check, was reported as {case.outcome}{why}"
     return ""
+
+
+def _find_cases(test: str, results: dict[str, TestResult]) -> list[TestResult]:
+    return [result for each, result in results.items() if strip_test_parameters(each) == test]
 
 
 def _is_canary_excused(canary: Canary, run: RunObservations, project_results: Iterable[TestResult]) -> bool:
@@ -199,7 +207,6 @@ def _is_canary_excused(canary: Canary, run: RunObservations, project_results: It
     root = "" if canary.directory == "." else f"{canary.directory}/"
     neighbours = [result for result in project_results if result.id.startswith(root)]
     if not neighbours:
-        return not canary.requested and canary.failing not in run.results
-    errors = [run.results.get(test) for test in canary.ids]
-    broken = all(result is None or result.outcome == "error" for result in errors)
+        return not canary.requested and not _find_cases(canary.failing, run.results)
+    broken = all(result.outcome == "error" for test in canary.ids for result in _find_cases(test, run.results))
     return broken and all(result.outcome == "error" for result in neighbours)

@@ -319,14 +319,13 @@ class PytestRunner:
             hidden=directories.all,
             complaint=watched.complaint,
         )
-        own = {test for canary in canaries for test in canary.ids}
         return RunReport(
             code_tree=request.code_tree,
             command=("pytest", *self._settings.args, *request.paths),
             tools=observed.tools,
             order=request.order,
             hash_seed=request.hash_seed,
-            results=tuple(result for result in results.tests if result.id not in own),
+            results=tuple(result for result in results.tests if not any(canary.owns(result.id) for canary in canaries)),
             collect_errors=results.collect_errors,
             exit_status=watched.exit_status,
             seconds=round(watched.seconds, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -252,3 +253,32 @@ def walk_own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, FunctionNode | ast.Lambda | ast.ClassDef):
             yield from walk_own_nodes(child)
+
+
+def unparse_node(node: ast.AST) -> str:
+    """Return the node as code.
+
+    Python 3.11 cannot write an f-string whose expressions contain a backslash, as after inlining. It becomes a `join`.
+    """
+    try:
+        return ast.unparse(node)
+    except ValueError:
+        return ast.unparse(ast.fix_missing_locations(_FormatStringRewriter().visit(copy.deepcopy(node))))
+
+
+class _FormatStringRewriter(ast.NodeTransformer):
+    """Replaces f-strings with equivalent calls."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        self.generic_visit(node)
+        return _make_call(ast.Attribute(ast.Constant(""), "join", ast.Load()), ast.List(node.values, ast.Load()))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        converter = {"s": "str", "r": "repr", "a": "ascii"}.get(chr(max(node.conversion, 0)))
+        value = _make_call(ast.Name(converter, ast.Load()), node.value) if converter else node.value
+        return _make_call(ast.Name("format", ast.Load()), value, *filter(None, [node.format_spec]))
+
+
+def _make_call(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(function, list(arguments), [])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prd2pr.domain.results.finding_kind import FindingKind, define_error
 from prd2pr.languages.python.rules.source_code.source_module import SourceFault, SourceModule, make_source_fault
 from prd2pr.languages.python.test_model.constants import get_constant_text
-from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name
+from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, unparse_node
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_error(
@@ -140,7 +140,7 @@ def _has_values(owner: ast.ClassDef) -> bool:
     """Return whether the class extends a value type, declares fields, or sets attributes on its instances."""
     if {get_dotted_name(base).rpartition(".")[2] for base in owner.bases} & _VALUE_TYPES:
         return True
-    if any(isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.unparse(item.annotation) for item in owner.body):
+    if any(isinstance(item, ast.AnnAssign) and "ClassVar" not in unparse_node(item.annotation) for item in owner.body):
         return True
     return any(
         isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and get_dotted_name(inner.value) == "self"

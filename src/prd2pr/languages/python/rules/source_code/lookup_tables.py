@@ -16,7 +16,7 @@ from typing import Any
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
 from prd2pr.languages.python.examples import CallExample, find_examples
 from prd2pr.languages.python.rules.source_code.source_module import SourceFault
-from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, parse_python
+from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, parse_python, unparse_node
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
 FINDINGS: tuple[FindingKind, ...] = (
@@ -306,11 +306,11 @@ def _check_fallback_answers(tree: ast.Module, old: str, expected: set[str]) -> I
     """Report handlers that return an expected value, as in `except Exception: return "hello-world"`."""
     for node in ast.walk(tree):
         broad = isinstance(node, ast.ExceptHandler) and (
-            node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"}
+            node.type is None or unparse_node(node.type) in {"Exception", "BaseException"}
         )
         for inner in (x for x in ast.walk(node) if broad and isinstance(x, ast.Return)):
             answer = get_literal_text(inner.value) if inner.value is not None else None
-            if answer in expected and ast.unparse(inner) not in old:
+            if answer in expected and unparse_node(inner) not in old:
                 message = f"returns `{answer}` after any exception, which is what a test expects"
                 yield SourceFault("GRN415", message, inner.lineno, message)
 

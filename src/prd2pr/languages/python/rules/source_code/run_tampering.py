@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
 from prd2pr.languages.python.rules.source_code.source_module import SourceFault, SourceModule, make_source_fault
 from prd2pr.languages.python.test_model.constants import get_constant_text
-from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name
+from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, unparse_node
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_error(
@@ -257,7 +257,7 @@ def check_patches(module: SourceModule) -> Iterator[SourceFault]:
             if _is_standard_library(name, module) or (isinstance(target, ast.Subscript) and name == "sys.modules"):
                 yield make_source_fault("GRN407", node, f"replaces `{name}` for the whole process")
             elif isinstance(target, ast.Attribute) and target.attr == "__code__":
-                yield make_source_fault("GRN407", node, f"replaces the code of a function: `{ast.unparse(target)}`")
+                yield make_source_fault("GRN407", node, f"replaces the code of a function: `{unparse_node(target)}`")
     yield from _check_import_machinery(module)
     for name, call in module.iterate_calls():
         if name == "setattr" and call.args and module.resolve(call.args[0]) in _SHARED_MODULES:

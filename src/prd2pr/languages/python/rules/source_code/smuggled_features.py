@@ -9,7 +9,7 @@ from prd2pr.domain.results.finding_kind import FindingKind, define_error
 from prd2pr.languages.python.complexity import count_branches
 from prd2pr.languages.python.rules.source_code.lookup_tables import get_literal_text
 from prd2pr.languages.python.rules.source_code.source_module import SourceFault
-from prd2pr.languages.python.test_model.module import FunctionNode, parse_python
+from prd2pr.languages.python.test_model.module import FunctionNode, parse_python, unparse_node
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_error(
@@ -115,7 +115,7 @@ def _check_code_in_strings(before: list[ast.Module], after: ast.Module) -> Itera
     calls = [node for node in ast.walk(after) if _runs_string(node)]
     known = sum(_runs_string(node) for tree in before for node in ast.walk(tree))
     if len(calls) > known:
-        message = f"`{ast.unparse(calls[-1])[:60]}` runs code from a string, which the old code did not"
+        message = f"`{unparse_node(calls[-1])[:60]}` runs code from a string, which the old code did not"
         yield SourceFault("RFC419", message, getattr(calls[-1], "lineno", 0), message)
 
 
@@ -132,9 +132,9 @@ def _check_new_variables(before: list[ast.Module], after: ast.Module) -> Iterato
 def _get_variable_name(node: ast.AST) -> str:
     variable: ast.expr | None = None
     if isinstance(node, ast.Call) and node.args:
-        if ast.unparse(node.func) in {"os.environ.get", "os.getenv", "environ.get", "getenv"}:
+        if unparse_node(node.func) in {"os.environ.get", "os.getenv", "environ.get", "getenv"}:
             variable = node.args[0]
-    elif isinstance(node, ast.Subscript) and ast.unparse(node.value) in {"os.environ", "environ"}:
+    elif isinstance(node, ast.Subscript) and unparse_node(node.value) in {"os.environ", "environ"}:
         variable = node.slice
     return variable.value if isinstance(variable, ast.Constant) and isinstance(variable.value, str) else ""
 

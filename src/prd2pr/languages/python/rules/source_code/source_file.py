@@ -10,7 +10,7 @@ import builtins
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from prd2pr.domain.evidence import Fact
@@ -43,6 +43,7 @@ from prd2pr.languages.python.test_model.module import (
     is_too_deeply_nested,
     parse_python,
 )
+from prd2pr.languages.rule_isolation import CRASH_CODES, make_crash_fact
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_error(
@@ -136,21 +137,31 @@ def check_source_file(
     """
     if is_too_deeply_nested(new) and not is_too_deeply_nested(old or ""):
         return (Fact(code="GRN412", path=path, message="is nested too deeply to analyze"),)
-    before = Counter((sighting.code, sighting.key) for sighting in _find_faults(old or ""))
-    found: list[SourceFault] = []
+    earlier = _find_faults(old or "")
+    found = [each for each in earlier if each.code in CRASH_CODES]  # old faults may be missing
+    before = Counter((sighting.code, sighting.key) for sighting in earlier if sighting.code not in CRASH_CODES)
     for sighting in _find_faults(new, program=_is_script(path, context)):
         if before[sighting.code, sighting.key]:
             before[sighting.code, sighting.key] -= 1
         else:
             found.append(sighting)
-    found.extend(check_test_helpers(old or "", new, context.test_sources))
+    found += _collect_faults(check_test_helpers, old or "", new, context.test_sources)
     if phase is Phase.REFACTOR:
-        found.extend(check_smuggled_features(old or "", new, path, context.sources, context.previous))
+        found += _collect_faults(check_smuggled_features, old or "", new, path, context.sources, context.previous)
     else:
-        found.extend(check_test_literals(old or "", new, context.test_sources))
-        found.extend(check_lookup_tables(old or "", new, context.test_sources, context.naming))
-    facts = (Fact(code=each.code, path=path, line=each.line, message=each.message) for each in found)
+        found += _collect_faults(check_test_literals, old or "", new, context.test_sources)
+        found += _collect_faults(check_lookup_tables, old or "", new, context.test_sources, context.naming)
+    facts = (Fact(code=each.code, path=path, line=each.line, message=each.message) for each in dict.fromkeys(found))
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
+
+
+def _collect_faults(rule: Callable[..., Iterable[SourceFault]], *arguments: object) -> list[SourceFault]:
+    """Return the faults that a rule finds, or the fault that it crashed."""
+    try:
+        return list(rule(*arguments))
+    except Exception as error:  # noqa: BLE001 - no rule may end the run
+        crash = make_crash_fact(rule, error)
+        return [SourceFault(crash.code, rule.__name__, 0, crash.message)]
 
 
 def _is_script(path: str, context: FactContext) -> bool:
@@ -181,7 +192,8 @@ def _find_faults(source: str, *, program: bool = False) -> list[SourceFault]:
         return []
     module = SourceModule(tree, collect_imports(tree.body))
     rules = [rule for rule in _RULES if not (program and rule is check_import_effects)]
-    return [*(sighting for rule in rules for sighting in rule(module)), *_check_coverage_pragmas(source, tree)]
+    found = [sighting for rule in rules for sighting in _collect_faults(rule, module)]
+    return [*found, *_collect_faults(_check_coverage_pragmas, source, tree)]
 
 
 def _check_coverage_pragmas(source: str, tree: ast.Module) -> Iterator[SourceFault]:

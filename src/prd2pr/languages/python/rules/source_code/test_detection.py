@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
 from prd2pr.languages.python.rules.source_code.source_module import SourceFault, SourceModule, make_source_fault
 from prd2pr.languages.python.test_model.constants import get_constant_text
-from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name
+from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, unparse_node
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_error(
@@ -198,7 +198,7 @@ def _check_own_directory_reads(module: SourceModule) -> Iterator[SourceFault]:
         for call in calls:
             if reads and _get_called_name(call) in _LISTING_CALLS and _lists_own_directory(call, homes):
                 yield make_source_fault(
-                    "GRN411", call, f"source reads the code in its own directory: `{ast.unparse(call)}`"
+                    "GRN411", call, f"source reads the code in its own directory: `{unparse_node(call)}`"
                 )
 
 
@@ -235,7 +235,7 @@ def check_environment_detection(module: SourceModule) -> Iterator[SourceFault]:
         yield from _check_searches(node, module)
         yield from _check_own_process(node)
         if isinstance(node, ast.Attribute) and module.resolve(node) in _RUN_ATTRIBUTES:
-            yield make_source_fault("GRN401", node, f"checks how it is run: `{ast.unparse(node)}`")
+            yield make_source_fault("GRN401", node, f"checks how it is run: `{unparse_node(node)}`")
         yield from _check_ci_variables(node, module)
         yield from _check_origin(node)
     yield from _check_log_handlers(module)
@@ -263,7 +263,7 @@ def _check_log_handlers(module: SourceModule) -> Iterator[SourceFault]:
                 continue
             found = next((each for each in ast.walk(condition) if _is_root_handlers(each, module)), None)
             if found is not None:
-                yield make_source_fault("GRN401", found, f"depends on the log handlers: `{ast.unparse(found)}`")
+                yield make_source_fault("GRN401", found, f"depends on the log handlers: `{unparse_node(found)}`")
                 break
 
 
@@ -300,12 +300,12 @@ def _check_origin(node: ast.AST) -> Iterator[SourceFault]:
         and attributes & _FILE_TIMES
         and "__file__" in {get_dotted_name(each) for each in parts}
     ):
-        yield make_source_fault("GRN401", node, f"checks the age of its own code: `{ast.unparse(node)[:60]}`")
+        yield make_source_fault("GRN401", node, f"checks the age of its own code: `{unparse_node(node)[:60]}`")
     origins = attributes & _ORIGIN_ATTRIBUTES
     texts = [text for each in parts if (text := get_constant_text(each))]
     if origins and any("test" in text.lower() for text in texts):
         yield make_source_fault(
-            "GRN401", node, f"checks whether an argument comes from a test: `{ast.unparse(node)[:60]}`"
+            "GRN401", node, f"checks whether an argument comes from a test: `{unparse_node(node)[:60]}`"
         )
 
 
@@ -336,13 +336,13 @@ def _check_indirect_sys(node: ast.AST, module: SourceModule) -> Iterator[SourceF
     """Report indirect access to `sys`, such as `getattr(sys, "modules")`, which only serves to hide it."""
     if isinstance(node, ast.Call) and module.resolve(node.func) == "getattr" and len(node.args) > 1:
         if module.resolve(node.args[0]) == "sys" and get_constant_text(node.args[1]) in _SYS_ATTRIBUTES:
-            yield make_source_fault("GRN401", node, f"accesses `sys` indirectly: `{ast.unparse(node)}`")
+            yield make_source_fault("GRN401", node, f"accesses `sys` indirectly: `{unparse_node(node)}`")
     elif isinstance(node, ast.Subscript):
         owner = node.value
         by_vars = isinstance(owner, ast.Call) and module.resolve(owner.func) == "vars" and len(owner.args) == 1
         inside = module.resolve(owner.args[0]) if by_vars and isinstance(owner, ast.Call) else module.resolve(owner)
         if inside == ("sys" if by_vars else "sys.__dict__") and get_constant_text(node.slice) in _SYS_ATTRIBUTES:
-            yield make_source_fault("GRN401", node, f"accesses `sys` indirectly: `{ast.unparse(node)}`")
+            yield make_source_fault("GRN401", node, f"accesses `sys` indirectly: `{unparse_node(node)}`")
 
 
 def _check_loaded_modules(
@@ -365,12 +365,12 @@ def _check_loaded_modules(
         and module.resolve(node.func) in _COLLECTING_CALLS
         and _get_first_argument(node, module) in modules
     ):
-        yield make_source_fault("GRN401", node, f"inspects all loaded modules: `{ast.unparse(node)}`")
+        yield make_source_fault("GRN401", node, f"inspects all loaded modules: `{unparse_node(node)}`")
     for each in keys:
         text = get_constant_text(each) or (words.get(each.id, "") if isinstance(each, ast.Name) else "")
-        direct = isinstance(each, ast.Name) or "sys.modules" not in ast.unparse(node)
+        direct = isinstance(each, ast.Name) or "sys.modules" not in unparse_node(node)
         if text == "__main__" or (text.partition(".")[0] in _RUNNERS and direct):
-            yield make_source_fault("GRN401", node, f"checks whether a test is running: `{ast.unparse(node)}`")
+            yield make_source_fault("GRN401", node, f"checks whether a test is running: `{unparse_node(node)}`")
     if get_constant_text(node) in _PYTEST_STREAMS:
         yield make_source_fault("GRN401", node, f"refers to internals of the test runner: `{get_constant_text(node)}`")
 

@@ -23,7 +23,13 @@ from prd2pr.languages.python.rules.test_code.swallowed_failures import (
 )
 from prd2pr.languages.python.test_model.constants import UNKNOWN, evaluate_number, is_empty_literal
 from prd2pr.languages.python.test_model.data_flow import Liveness, get_root_name
-from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name, resolve_name, walk_own_nodes
+from prd2pr.languages.python.test_model.module import (
+    FunctionNode,
+    get_dotted_name,
+    resolve_name,
+    unparse_node,
+    walk_own_nodes,
+)
 from prd2pr.languages.python.test_model.scope import find_parameter_sources
 from prd2pr.languages.python.test_model.suite import list_function_nodes
 
@@ -253,7 +259,7 @@ class _AssertionFinder:
         debug = "__debug__" in {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
         inside = replace(position.as_conditional(), conditions=(*position.conditions, ast.dump(node.test)))
         if _is_always_false(node.test, position.false_parameters):
-            inside = inside.with_fault("RED416", f"is under `{ast.unparse(node.test)}`, which no call sets")
+            inside = inside.with_fault("RED416", f"is under `{unparse_node(node.test)}`, which no call sets")
         elif never or get_dotted_name(node.test).endswith("TYPE_CHECKING"):
             inside = inside.with_fault("RED416", "is under a condition that is never true")
         elif debug:
@@ -311,7 +317,7 @@ class _AssertionFinder:
                 if self._list_caught(call) & BROAD_EXCEPTIONS:
                     inside = inside.with_fault("RED404", "fails inside `raises`, which catches the failure")
             elif is_swallowing_manager(call, item.optional_vars, node.body, self.scope):
-                inside = inside.with_fault("RED404", f"fails inside `{ast.unparse(call)}`, which ignores the failure")
+                inside = inside.with_fault("RED404", f"fails inside `{unparse_node(call)}`, which ignores the failure")
             elif isinstance(call, ast.Name) and self._may_be_raises(call.id):
                 yield position.make_assertion(node)
             elif isinstance(call, ast.Call):
@@ -427,7 +433,7 @@ class _AssertionFinder:
             target = self.nested.get(get_dotted_name(value)) or self.scope.helpers.get(get_dotted_name(value))
             if target is None:
                 continue
-            lost = last in _THREADS or (last == "submit" and ".result(" not in ast.unparse(self.scope.test.node))
+            lost = last in _THREADS or (last == "submit" and ".result(" not in unparse_node(self.scope.test.node))
             handled = any(
                 isinstance(inner, ast.ExceptHandler) and not is_swallowing_handler(inner) for inner in ast.walk(target)
             )

@@ -18,7 +18,13 @@ from prd2pr.languages.python.test_model.equations import (
     find_asserted_comparisons,
     find_asserted_equations,
 )
-from prd2pr.languages.python.test_model.module import DeclaredTest, TestModule, get_dotted_name, list_judged_tests
+from prd2pr.languages.python.test_model.module import (
+    DeclaredTest,
+    TestModule,
+    get_dotted_name,
+    list_judged_tests,
+    unparse_node,
+)
 from prd2pr.languages.python.test_model.scope import TestScope, list_argument_names, list_scopes
 from prd2pr.languages.python.test_model.suite import Suite
 from prd2pr.languages.python.test_model.value_bounds import Bounds, find_value_bounds
@@ -157,7 +163,7 @@ def _check_conflicting_answers(module: TestModule, equations: list[AssertedEquat
             key, value = ast.dump(call), repr(expected.value)
             first = seen.setdefault(key, (each, value))
             if first[1] != value and _is_certain_conflict(first[0], each, call):
-                message = f"`{ast.unparse(call)}` cannot be {first[1]} (line {first[0].line}) and {value}"
+                message = f"`{unparse_node(call)}` cannot be {first[1]} (line {first[0].line}) and {value}"
                 yield _make_fact("RED310", module, each.line, message, each.scope.test.id)
 
 
@@ -201,7 +207,7 @@ def _check_never_true(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
             isinstance(left, ast.Name | ast.Attribute) or _is_numeric_call(left)
         )
         if (never and same) or (isinstance(node.test.ops[0], ast.Eq | ast.Is) and _equals_nothing(right)):
-            yield _make_fact("RED310", module, node.lineno, f"`{ast.unparse(node.test)}` can never be true", test.id)
+            yield _make_fact("RED310", module, node.lineno, f"`{unparse_node(node.test)}` can never be true", test.id)
 
 
 def _is_numeric_call(node: ast.expr) -> bool:
@@ -239,7 +245,7 @@ def _check_conflicting_rows(module: TestModule, test: DeclaredTest) -> Iterator[
             if len(cells) == len(names):
                 expected = cells.pop(column)
                 if seen.setdefault("|".join(cells), expected) != expected:
-                    message = f"two rows expect different results for the same input: `{ast.unparse(row)}`"
+                    message = f"two rows expect different results for the same input: `{unparse_node(row)}`"
                     yield _make_fact("RED310", module, row.lineno, message, test.id)
 
 
@@ -272,7 +278,7 @@ def _find_impossible(scope: TestScope, live: Liveness) -> Iterator[tuple[int, st
     assertions = [x.test for x in ast.walk(scope.test.node) if isinstance(x, ast.Assert)]
     impossible = [test for test in assertions if _has_empty_bounds(test) or _is_never_true(test)]
     impossible += list(_find_impossible_helpers(scope))
-    yield from ((test.lineno, ast.unparse(test)) for test in impossible)
+    yield from ((test.lineno, unparse_node(test)) for test in impossible)
     if not impossible:
         yield from _find_empty_intersections(scope, live)
         yield from _find_denials(scope, live)
@@ -323,7 +329,7 @@ def _get_literal(node: ast.expr) -> Any:
 
 
 def _is_infinite(node: ast.expr, sign: str) -> bool:
-    text = ast.unparse(node).replace('"', "'").replace(" ", "")
+    text = unparse_node(node).replace('"', "'").replace(" ", "")
     return text in {f"float('{sign}inf')", f"{sign}math.inf", f"{sign}inf", f"{sign}float('inf')"}
 
 
@@ -353,9 +359,9 @@ def _find_denials(scope: TestScope, live: Liveness) -> Iterator[tuple[int, str]]
         names = {x.id for x in ast.walk(test) if isinstance(x, ast.Name)}
         for name in sorted(names & set(live.single_bindings)):
             if _asserts_empty(test, name):
-                empty.setdefault(name, ast.unparse(test))
+                empty.setdefault(name, unparse_node(test))
             elif _asserts_nonempty(test, name, none="None" in empty.get(name, "")):
-                nonempty.setdefault(name, ast.unparse(test))
+                nonempty.setdefault(name, unparse_node(test))
             if name in empty and name in nonempty:
                 yield statement.lineno, f"{empty[name]}` and `{nonempty[name]}"
                 return
@@ -366,7 +372,7 @@ def _find_denials(scope: TestScope, live: Liveness) -> Iterator[tuple[int, str]]
                 (left, one, right) in comparisons and (left, other, right) in comparisons
                 for one, other in _OPPOSITE_OPERATORS.items()
             ):
-                yield statement.lineno, f"{ast.unparse(test)}, as asserted here and above,"
+                yield statement.lineno, f"{unparse_node(test)}, as asserted here and above,"
                 return
 
 
@@ -421,7 +427,7 @@ def _find_empty_intersections(scope: TestScope, live: Liveness) -> Iterator[tupl
                 continue
             found[name] = before.intersect(bounds)
             if found[name].is_empty:
-                yield statement.lineno, f"{ast.unparse(value)}, as asserted here and above,"
+                yield statement.lineno, f"{unparse_node(value)}, as asserted here and above,"
                 return
 
 

@@ -16,6 +16,7 @@ from prd2pr.languages.python.test_model.module import (
     get_dotted_name,
     list_judged_tests,
     resolve_name,
+    unparse_node,
 )
 from prd2pr.languages.python.test_model.scope import TestScope, get_scope
 from prd2pr.languages.python.test_model.suite import Suite
@@ -206,14 +207,14 @@ def _is_unrelated_identifier(name: str, test: DeclaredTest) -> bool:
     """Return whether the call returns a process or thread id and the test is about neither."""
     if name not in _IDENTIFIER_CALLS:
         return False
-    rest = ast.unparse(test.node).lower().replace(name.rpartition(".")[2], "")
+    rest = unparse_node(test.node).lower().replace(name.rpartition(".")[2], "")
     return not any(word in rest for word in _IDENTIFIER_CALLS[name].split())
 
 
 def _is_clock_controlled(suite: Suite, test: DeclaredTest) -> bool:
     scope = get_scope(suite, test)
     texts = [
-        ast.unparse(node)
+        unparse_node(node)
         for node in (*scope.reachable_functions, *(item for owner in test.owners for item in owner.decorator_list))
     ]
     return bool(scope.unknown_fixtures) or any(_CLOCK_CONTROL.search(text) for text in texts)
@@ -232,4 +233,4 @@ def mentions_randomness(scope: TestScope) -> bool:
 
 
 def _split_words(node: ast.AST) -> set[str]:
-    return {part.lower() for text in [ast.unparse(node)] for part in _WORD_PART.findall(text)}
+    return {part.lower() for text in [unparse_node(node)] for part in _WORD_PART.findall(text)}

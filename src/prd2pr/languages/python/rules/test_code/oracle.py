@@ -30,6 +30,7 @@ from prd2pr.languages.python.test_model.module import (
     get_dotted_name,
     list_judged_tests,
     resolve_name,
+    unparse_node,
 )
 from prd2pr.languages.python.test_model.scope import (
     TestScope,
@@ -116,7 +117,7 @@ def check_self_comparison(suite: Suite) -> Iterator[Fact]:
     for finder, node, names in unequal:
         if not names & checked:
             message = (
-                f"`{ast.unparse(node)}` is the only assertion about `{min(names)}`: only a random function could pass"
+                f"`{unparse_node(node)}` is the only assertion about `{min(names)}`: only a random function could pass"
             )
             yield Fact(
                 code="RED310", path=suite.module.path, line=node.lineno, test=finder.scope.test.id, message=message
@@ -339,7 +340,7 @@ def _check_several_answers(module: TestModule, test: DeclaredTest) -> Iterator[F
                 and 1 < len(options.elts) <= 3
                 and not _is_constant(compare.left)
             ):
-                message = f"accepts any of {len(options.elts)} results: `{ast.unparse(options)}`"
+                message = f"accepts any of {len(options.elts)} results: `{unparse_node(options)}`"
                 yield _make_fact("RED417", module, node.lineno, message, test.id)
 
 
@@ -403,7 +404,7 @@ def _disables_asserts(node: ast.AST) -> bool:
         return node.value == "PYTHONOPTIMIZE"
     if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
         return False
-    command = ast.unparse(node.elts[0])
+    command = unparse_node(node.elts[0])
     options = {item.value for item in node.elts if isinstance(item, ast.Constant)}
     return bool(options & {"-O", "-OO"}) and ("executable" in command or "python" in command)
 
@@ -413,7 +414,7 @@ def _is_on_request(node: ast.AST) -> bool:
 
     Rewriting golden files on request is good practice.
     """
-    return isinstance(node, ast.If) and any(word in ast.unparse(node.test) for word in ("environ", "getenv", "option"))
+    return isinstance(node, ast.If) and any(word in unparse_node(node.test) for word in ("environ", "getenv", "option"))
 
 
 def _fills_missing_file(node: ast.If) -> bool:
@@ -421,7 +422,7 @@ def _fills_missing_file(node: ast.If) -> bool:
 
     Writing a constant does not count, because that creates an input.
     """
-    condition = ast.unparse(node.test)
+    condition = unparse_node(node.test)
     if not isinstance(node.test, ast.UnaryOp) or not ("exists(" in condition or "is_file(" in condition):
         return False
     calls = (inner for line in node.body for inner in ast.walk(line) if isinstance(inner, ast.Call))

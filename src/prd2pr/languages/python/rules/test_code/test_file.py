@@ -19,6 +19,7 @@ from prd2pr.languages.python.rules.test_code.vacuous import check_vacuous
 from prd2pr.languages.python.test_model.module import DeclaredTest, FactContext, is_too_deeply_nested, parse_tests
 from prd2pr.languages.python.test_model.suite import Suite
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
+from prd2pr.languages.rule_isolation import collect_facts
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
@@ -63,7 +64,8 @@ def check_test_file(path: str, source: str, context: FactContext) -> tuple[Fact,
         deep = Fact(code="RED211", path=path, message="is nested too deeply to analyze")
         return (deep,) if is_too_deeply_nested(source) else ()
     suite = Suite(module, context)
-    facts = [fact for rule in _RULES for fact in rule(suite)]
+    facts = [fact for rule in _RULES for fact in collect_facts(rule, suite)]
+    facts = [fact if fact.path else fact.model_copy(update={"path": path}) for fact in facts]
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
 
 

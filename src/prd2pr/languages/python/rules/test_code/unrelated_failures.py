@@ -19,6 +19,7 @@ from prd2pr.languages.python.test_model.module import (
     get_dotted_name,
     list_judged_tests,
     parse_python,
+    unparse_node,
     walk_own_nodes,
 )
 from prd2pr.languages.python.test_model.suite import Suite
@@ -53,7 +54,7 @@ def check_unrelated_failures(
             continue
         place = _find_place(tests[failure.path], failure.span, naming)
         if place is not None and place.is_test_code(project, failure.exception):
-            message = f"`{ast.unparse(place.node)[:80]}` is the test's own code and raises {failure.exception}"
+            message = f"`{unparse_node(place.node)[:80]}` is the test's own code and raises {failure.exception}"
             yield Fact(code="RED307", path=failure.path, line=failure.line, test=result.id, message=message)
 
 
@@ -216,7 +217,7 @@ def _describe_exit(node: ast.AST) -> tuple[str, str]:
     if isinstance(node, ast.Call) and get_dotted_name(node.func) in _EXIT_CALLS:
         return "RED304", f"ends the run: `{get_dotted_name(node.func)}`"
     if isinstance(node, ast.While) and all(isinstance(each, ast.Pass) for each in node.body):
-        return "RED305", f"`while {ast.unparse(node.test)[:60]}: pass` never ends once the condition is true"
+        return "RED305", f"`while {unparse_node(node.test)[:60]}: pass` never ends once the condition is true"
     return "", ""
 
 

@@ -12,7 +12,7 @@ from prd2pr.languages.python.rules.test_code.nondeterminism import mentions_rand
 from prd2pr.languages.python.rules.test_code.tautologies import WIDE_SPAN, fold_constants
 from prd2pr.languages.python.test_model.constants import UNKNOWN, evaluate_number
 from prd2pr.languages.python.test_model.data_flow import Liveness
-from prd2pr.languages.python.test_model.module import get_dotted_name, resolve_name
+from prd2pr.languages.python.test_model.module import get_dotted_name, resolve_name, unparse_node
 from prd2pr.languages.python.test_model.value_bounds import find_value_bounds
 
 FINDINGS: tuple[FindingKind, ...] = (
@@ -115,7 +115,7 @@ def _describe_wide_rounding(node: ast.expr) -> str:
 def _describe_wide_call(call: ast.Call, name: str, live: Liveness) -> str:
     expected = fold_constants(call.args[0 if name == "approx" else -1], live) if call.args else UNKNOWN
     tolerances = {name: _get_known_number(value, live) for name, value in _list_tolerances(call, name, live)}
-    infinite = any("inf" in ast.unparse(keyword.value) for keyword in call.keywords)
+    infinite = any("inf" in unparse_node(keyword.value) for keyword in call.keywords)
     relative = next((tolerances[key] for key in ("rel", "rel_tol", "rtol") if key in tolerances), 0)
     absolute = next((tolerances[key] for key in ("abs", "abs_tol", "atol") if key in tolerances), 0)
     if infinite:
