@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.domain.evidence import RULE_CRASHED
 from prd2pr.domain.results.finding_kind import FindingKind, define_strict_error, define_warning
-from prd2pr.languages.rule_isolation import WARNING_RULE_CRASHED
 
 FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
@@ -95,7 +93,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         remedy="remove the file from this step; create a separate story for the other stack.",
     ),
     define_strict_error(
-        RULE_CRASHED,
+        "RUN111",
         "a rule could not be applied",
         "A rule of the gate crashed on this step, which is a bug in prd2pr and not a mistake in the step. All other "
         "rules were applied. The step is not accepted, because this rule might have refused it. If nothing else is "
@@ -105,7 +103,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         remedy="paste the message into an issue of prd2pr; until it is fixed, write the named code in another way.",
     ),
     define_warning(
-        WARNING_RULE_CRASHED,
+        "RUN112",
         "a rule that only warns could not be applied",
         "A rule of the gate crashed on this step, which is a bug in prd2pr. The rule reports only warnings, so the "
         "verdict is the same without it.",
