@@ -105,7 +105,7 @@ class Client:
         request.add_header("Authorization", f"Bearer {self.token}")
         request.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=20) as outcome:
+            with urllib.request.urlopen(request, timeout=120) as outcome:
                 status, raw = outcome.status, outcome.read()
         except urllib.error.HTTPError as error:
             status, raw = error.code, error.read()

@@ -105,7 +105,7 @@ def test_the_server_answers_the_same_under_both_roots(fake: FakeGitHub) -> None:
 
         def get(target: str) -> Any:
             request = urllib.request.Request(url + target, headers={"Authorization": f"Bearer {token}"})
-            with urllib.request.urlopen(request, timeout=10) as outcome:
+            with urllib.request.urlopen(request, timeout=120) as outcome:
                 return json.load(outcome)
 
         assert get(R) == get(f"/api/v3{R}")

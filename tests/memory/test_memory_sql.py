@@ -99,10 +99,10 @@ def test_only_reading_is_allowed(library, tmp_path, sql, how):
 def test_expensive_query_is_stopped_in_time(library, sql):
     library.add(*(failure(f"f-{n}") for n in range(40)))
     with library.index() as index:
-        started = time.monotonic()
+        started = time.process_time()
         with pytest.raises(UsageProblem):
             index.select(sql, most=10, seconds=0.3)
-        assert time.monotonic() - started < 5
+        assert time.process_time() - started < 5
         assert index.select("SELECT count(*) FROM failures", most=10, seconds=5).rows == ((40,),)
 
 
@@ -170,10 +170,10 @@ LONG = "replace(hex(zeroblob(90000)), '0', 'a')"
 def test_no_single_function_takes_quadratic_time_on_long_texts(library, sql):
     """The timeout is checked only between SQLite's bytecode instructions."""
     with library.index() as index:
-        started = time.monotonic()
+        started = time.process_time()
         with pytest.raises(UsageProblem):
             index.select(sql, most=10, seconds=0.3)
-        assert time.monotonic() - started < 3
+        assert time.process_time() - started < 3
 
 
 def test_short_patterns_and_trims_work_as_usual(library):

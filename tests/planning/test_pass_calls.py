@@ -59,10 +59,10 @@ def test_interruption_does_not_wait_for_calls_in_flight() -> None:
     def work(n: int) -> None:
         if n == 1:
             _thread.interrupt_main()
-        release.wait(20)
+        release.wait(240)
 
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_concurrently(work, range(3), 3)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 120
     release.set()

@@ -68,6 +68,6 @@ def test_invisible_characters_are_removed_from_title_and_text():
 @pytest.mark.parametrize("part", ['<a b="', "``` `", "<!--", "[", "![[", "<", "a](b ", "\\[", "| "])
 def test_hostile_texts_are_processed_quickly(part):
     text = part * (65_536 // len(part))
-    started = time.perf_counter()
+    started = time.process_time()
     sanitize_markdown(text)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -17,7 +17,7 @@ def test_results_are_in_order_whichever_finishes_first():
 
 
 def test_workers_run_concurrently():
-    meeting = threading.Barrier(2, timeout=5)
+    meeting = threading.Barrier(2, timeout=60)
     assert list(map_in_parallel([lambda _: meeting.wait() >= 0] * 2, [1, 2])) == [True, True]
 
 

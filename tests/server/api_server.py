@@ -131,5 +131,5 @@ def api_server(
         yield made
     finally:
         server.should_exit = True
-        thread.join(timeout=10)
+        thread.join(timeout=120)
         opened.close()

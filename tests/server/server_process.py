@@ -35,7 +35,7 @@ class ServerProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 def start_server(database: str, *, port: int = 0, **settings: object) -> ServerProcess:

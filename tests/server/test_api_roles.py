@@ -136,7 +136,7 @@ def test_every_route_has_a_row_and_every_row_a_route(served):
 @pytest.mark.parametrize("route", sorted(MATRIX), ids=" ".join)
 def test_status_of_every_route_and_token(served, tokens, route):
     path, expected = MATRIX[route]
-    with httpx.Client(base_url=served.url, timeout=10) as client:
+    with httpx.Client(base_url=served.url, timeout=120) as client:
         seen = tuple(status(client, route[0], path, tokens[role]) for role in ROLES)
     assert dict(zip(ROLES, seen, strict=True)) == dict(zip(ROLES, expected, strict=True))
 

@@ -39,7 +39,7 @@ def server(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ap
 
 @contextmanager
 def signed_in(server: ApiServer, token: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=20) as client:
+    with httpx.Client(base_url=server.url, timeout=120) as client:
         assert client.post("/dashboard/log-in", data={"token": token}).status_code == 303
         yield client
 

@@ -25,7 +25,7 @@ from prd2pr.server.work.batches import Batch, BatchKey, list_taken, list_waiting
 from prd2pr.server.work.dead_letters import list_dead_letters
 from prd2pr.server.work.dispatch import make_run_mark
 from prd2pr.server.work.effects import MAX_STARTS, EffectUnclear, RecordRequest
-from prd2pr.server.work.engine import QUEUE, EngineContext, WorkEngine, forget_workflows, process_batch
+from prd2pr.server.work.engine import ORDER_QUEUE, QUEUE, EngineContext, WorkEngine, forget_workflows, process_batch
 from server.app_world import wait_until
 from server.inbox_steps import add_deliveries
 
@@ -56,7 +56,9 @@ class World:
     started: list[str] = field(default_factory=list)
     handled: list[list[str]] = field(default_factory=list)
     begun: int = 0
+    returned: int = 0
     looks: int = 0
+    checks: int = 0
     settles_in: float = 1.0
 
     def find(self, batch: Batch) -> str | None:
@@ -67,17 +69,22 @@ class World:
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
         self.begun += 1
-        self.before()
-        ask()
-        self.sending()
-        self.handled.append([each.guid for each in batch.deliveries])
-        self.started.append(make_run_mark(batch.id, turn))
-        self.answered()
-        return self.started[-1]
+        try:
+            self.before()
+            ask()
+            self.sending()
+            self.handled.append([each.guid for each in batch.deliveries])
+            self.started.append(make_run_mark(batch.id, turn))
+            self.answered()
+            return self.started[-1]
+        finally:
+            self.returned += 1
 
     def has_started(self, batch: Batch, mark: str) -> bool:
         self.checking()
-        return mark in self.started
+        has_started = mark in self.started
+        self.checks += 1
+        return has_started
 
 
 class Worlds(dict[str, World]):
@@ -158,7 +165,7 @@ class Stage:
 
 
 def make_settings(url: str, **more: object) -> ServerSettings:
-    given = {"backoff_seconds": 0.01, "attempts": 3, "rate_per_minute": 1000, "dispatch_minutes": 0.05}
+    given = {"backoff_seconds": 0.01, "attempts": 3, "rate_per_minute": 1000, "dispatch_minutes": 2}
     return ServerSettings(database=url, **(given | more))
 
 
@@ -219,7 +226,7 @@ def test_an_execution_that_slept_before_its_request_sends_nothing(stage):
     stage.deliver("a")
     stage.wait_for(done=1)
     stage.wait_until_idle()
-    time.sleep(0.5)  # what the slow one could do
+    wait_until(lambda: stage.world.returned == 2)
     assert stage.world.begun == 2 and len(stage.world.started) == 1
 
 
@@ -233,13 +240,17 @@ def test_without_the_check_before_a_request_both_would_send_it(stage, monkeypatc
 
 @pytest.mark.slow
 def test_the_work_of_a_live_replica_is_left_alone(stage):
+    states = []
+
     def look() -> None:
         stage.engine.recover(live_replicas=[DBOS.executor_id])
-        time.sleep(1)
+        states.extend(each.status for each in DBOS.list_queued_workflows(queue_name=QUEUE, load_input=False))
 
     stage.world.before = look
     stage.deliver("a")
     stage.wait_for(done=1)
+    assert states == ["PENDING"], "it was queued again"
+    stage.wait_until_idle()
     assert stage.world.begun == 1
 
 
@@ -292,8 +303,7 @@ def test_an_accepted_request_is_not_repeated_by_a_successor(stage):
         hidden.extend(world.started)
         world.started.clear()
         stage.take_over()
-        wait_until(lambda: DBOS.list_queued_workflows(queue_name=QUEUE, status="PENDING") != [])
-        time.sleep(1)
+        wait_until(lambda: world.checks > 0, 60)
         world.started.extend(hidden)
 
     world.checking = sleep
@@ -303,7 +313,8 @@ def test_an_accepted_request_is_not_repeated_by_a_successor(stage):
 
 
 @pytest.mark.slow
-def test_a_start_that_does_not_begin_is_repeated_with_another_mark(stage):
+def test_a_start_that_does_not_begin_is_repeated_with_another_mark(stage, monkeypatch):
+    monkeypatch.setattr(engine_module, "MINUTE", 1)
     world = stage.world
     world.answered = lambda: world.started.pop() if world.begun == 1 else None
     world.begin = lambda batch, turn, ask: World.begin(world, batch, turn, ask) if turn > 1 else "accepted, then lost"
@@ -358,7 +369,7 @@ def test_an_order_is_checked_until_its_outcome_is_known_by_one_chain_of_checks(s
         stage.engine.requeue_lost([], [order])
     duties.may_check.set()
     wait_until(lambda: duties.open_checks[order.order] == 0, 60)
-    time.sleep(1.5)
+    wait_until(lambda: not DBOS.list_queued_workflows(queue_name=ORDER_QUEUE, load_input=False), 60)
     assert duties.checked.count((order.order, 2)) == 2
 
 

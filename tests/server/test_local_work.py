@@ -19,7 +19,7 @@ from world import PRD
 @pytest.mark.slow
 def test_a_pushed_prd_is_planned_by_a_process_of_this_machine(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/s.db"
-    with GitHubWorld(tmp_path) as world, httpx.Client(timeout=20) as client:
+    with GitHubWorld(tmp_path) as world, httpx.Client(timeout=120) as client:
         private, public = keys()
         app = world.fake.add_app("builder", "octo", public)
         world.fake.install(app, [world.name])

@@ -22,7 +22,7 @@ def test_it_serves_and_stops_cleanly_on_request(tmp_path):
         assert httpx.get(f"{address}/nothing-here").status_code == 404
     finally:
         server.send_signal(signal.SIGTERM)
-    assert server.wait(20) == 0
+    assert server.wait(120) == 0
 
 
 @pytest.mark.slow

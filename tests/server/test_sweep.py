@@ -58,7 +58,7 @@ def test_the_sweep_recovers_a_fifth_of_all_deliveries(tmp_path):
     with (
         serve(world.fake) as github,
         running_server(url, **settings, **world.settings(github)) as server,
-        httpx.Client(timeout=20) as client,
+        httpx.Client(timeout=120) as client,
     ):
         hook, dropped, database = WebhookSender(world, server.url, client), 0, open_database(url)
         for at in range(100):

@@ -39,7 +39,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture
 def client():
-    with httpx.Client(timeout=10) as http:
+    with httpx.Client(timeout=120) as http:
         yield http
 
 
@@ -110,7 +110,7 @@ def test_a_body_that_is_too_large_is_refused_before_and_during_reading(served, c
 
 def test_a_slow_body_times_out(served):
     host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as raw:
+    with socket.create_connection((host, int(port)), timeout=120) as raw:
         head = headers_of(BODY, "w-slow", "issue_comment") | {"Host": host, "Content-Length": str(len(BODY))}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
         raw.sendall(f"POST /webhook HTTP/1.1\r\n{lines}\r\n".encode() + BODY[:10])
@@ -120,7 +120,7 @@ def test_a_slow_body_times_out(served):
 
 def raw_connection(served) -> socket.socket:
     host, port = served.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=120)
 
 
 def test_headers_without_an_end_are_cut_off(served):
@@ -197,7 +197,7 @@ def test_a_database_without_a_response_times_out(tmp_path):
             scope = {"headers": [(name.lower().encode(), value.encode()) for name, value in headers]}
             with contextlib.closing(sqlite3.connect(tmp_path / "s.db")) as other:
                 other.execute("BEGIN IMMEDIATE")
-                await asyncio.wait_for(webhook(scope, receive, send), 10)
+                await asyncio.wait_for(webhook(scope, receive, send), 120)
                 assert statuses[0] == 503 and writer.pending_bytes == len(BODY)
             while writer.pending_bytes:
                 await asyncio.sleep(0.01)
@@ -286,7 +286,7 @@ def test_concurrent_deliveries_share_transactions_and_are_answered_in_time(serve
     answers, began = [], time.monotonic()
 
     def send(name: int) -> None:
-        with httpx.Client(timeout=20) as http:
+        with httpx.Client(timeout=120) as http:
             for at in range(20):
                 answers.append(deliver(http, served.url, f"w-many-{name}-{at}", "issue_comment", ORDER).status_code)
 

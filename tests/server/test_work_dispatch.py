@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
 
 import httpx
@@ -24,7 +23,7 @@ OLD_WORKFLOW = "on: {workflow_dispatch: {inputs: {prd: {type: string}, reason: {
 
 @pytest.fixture
 def client():
-    with httpx.Client(timeout=10) as http:
+    with httpx.Client(timeout=120) as http:
         yield http
 
 
@@ -46,7 +45,7 @@ def test_a_command_starts_the_workflow_once_for_all_waiting_deliveries(tmp_path,
         assert deliver(
             client, server.url, "d-1", "issue_comment", comment_payload("octo/calc", 5, "/tdd next")
         ).is_success
-        time.sleep(0.3)
+        wait_until(lambda: is_settled(database))
         assert len(world.dispatches()) == len(rows) and server.stop() == 0
         database.close()
     assert world.fake.violations == []

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, NotARepository, SetupProblem, UnknownRevision
+from prd2pr.state import branches
 from prd2pr.state.git import Git
 
 Shell = Callable[..., str]
@@ -277,7 +278,13 @@ def test_branch_is_deleted_only_at_the_expected_head(git: Git, first: str) -> No
     assert not git.delete_branch("prd2pr/a", second), "somebody else did"
 
 
-def test_failed_branch_deletion_is_not_reported_as_a_moved_branch(git: Git, first: str) -> None:
+@pytest.fixture
+def no_stale_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that is interrupted for seconds must not leave its lock to be removed as stale."""
+    monkeypatch.setattr(branches, "STALE_AFTER", 120.0)
+
+
+def test_failed_branch_deletion_is_not_reported_as_a_moved_branch(git: Git, first: str, no_stale_lock: None) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.touch()
@@ -291,7 +298,7 @@ def test_failed_branch_deletion_is_not_reported_as_a_moved_branch(git: Git, firs
     assert git.branch_head("prd2pr/a") == first
 
 
-def test_lock_taken_repeatedly_by_others_is_not_removed(git: Git, first: str) -> None:
+def test_lock_taken_repeatedly_by_others_is_not_removed(git: Git, first: str, no_stale_lock: None) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.touch()
@@ -305,7 +312,7 @@ def test_lock_taken_repeatedly_by_others_is_not_removed(git: Git, first: str) ->
     assert lock.exists()
 
 
-def test_a_lock_in_use_is_waited_for(git: Git, first: str) -> None:
+def test_a_lock_in_use_is_waited_for(git: Git, first: str, no_stale_lock: None) -> None:
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()

@@ -157,7 +157,7 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     world = start_parallel_world(tmp_path / "world", 3, cold=True)
     done = world.run("--workers", "2")
     assert done.status == 0, done.out + done.err
-    wait_until(lambda: not list(left.iterdir()), 20)
+    wait_until(lambda: not list(left.iterdir()), 120)
 
 
 @pytest.mark.slow
@@ -174,8 +174,8 @@ def test_stopped_workers_leave_nothing_behind_and_are_resumed(
     with subprocess.Popen([*command, "--workers", "2"], cwd=world.repo, start_new_session=True) as run:
         wait_until(lambda: any("red(" in subject for subject in subjects(world)), 60)
         os.killpg(run.pid, how) if how is signal.SIGINT else run.send_signal(how)
-        assert run.wait(30) != 0
-    wait_until(lambda: not list(left.iterdir()), 20)
+        assert run.wait(120) != 0
+    wait_until(lambda: not list(left.iterdir()), 120)
     assert world.run("--workers", "2").status == 0
     assert "all proved" in world.verify(world.branch).out
 

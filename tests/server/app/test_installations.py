@@ -38,7 +38,7 @@ class CountingMint:
     def mint(self, installation: int, repositories: tuple[str, ...], permissions: Mapping[str, str]) -> dict[str, Any]:
         self.asked.append((installation, repositories, dict(permissions)))
         if self.gate is not None:
-            assert self.gate.wait(10)
+            assert self.gate.wait(120)
         ends = datetime.fromtimestamp(self.now + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"token": f"t{len(self.asked)}", "expires_at": ends}
 
@@ -95,7 +95,7 @@ def test_concurrent_callers_wait_for_one_token() -> None:
     other.start()
     mint.gate.set()
     for thread in (*threads, other):
-        thread.join(10)
+        thread.join(120)
     assert got == [got[0]] * 8 and len(mint.asked) == 2
 
 

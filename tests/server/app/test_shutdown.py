@@ -42,7 +42,7 @@ register_readiness_check(app, stopping)
 @app.get("/slow")
 def slow():
     print("begun", flush=True)
-    stopping.wait(30)
+    stopping.wait(120)
     time.sleep(0.5)
     return "finished"
 
@@ -83,7 +83,7 @@ class Served:
 
 
 def test_it_reports_not_ready_finishes_requests_in_flight_and_exits(tmp_path: Path) -> None:
-    served = Served(tmp_path, "-c", SERVER, "2")
+    served = Served(tmp_path, "-c", SERVER, "5")
     try:
         got: list[httpx.Response] = []
         asking = threading.Thread(target=lambda: got.append(httpx.get(f"{served.url}/slow", timeout=120)))
