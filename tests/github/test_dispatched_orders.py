@@ -93,7 +93,7 @@ def test_a_closed_pull_request_takes_no_orders_and_says_so(started: GitHubWorld)
     assert started.bare.heads()[started.branch] == head
 
 
-@pytest.mark.parametrize("by", ["tria", "nobody"])
+@pytest.mark.parametrize("by", ["tria", pytest.param("nobody", marks=pytest.mark.slow)])
 def test_orders_need_write_permission(started: GitHubWorld, by: str) -> None:
     """GitHub would not let them start it; the program does not rely on that alone."""
     head = started.bare.heads()[started.branch]

@@ -87,6 +87,7 @@ def test_a_phase_needs_few_rate_limited_calls(started):
     assert len([call for call in calls if call.number > pushes[-1]]) <= 35
 
 
+@pytest.mark.slow
 def test_without_sub_issues_the_work_continues_and_a_note_names_the_setting(new):
     world = new()
     world.fake.faults.add(Refused(404, "Not Found"), "*/sub_issues*", times=1000)

@@ -70,6 +70,7 @@ def test_the_plan_asks_for_an_accepted_command_and_only_then(planned):
     assert advised(planned.status_comment().body).endswith("`/tdd next`")
 
 
+@pytest.mark.slow
 def test_a_typo_is_answered_under_our_pull_request_only(planned):
     said = do(planned, "/aprove", by="wendy")
     assert "Did you mean `/approve`?" in answer_to(planned, said)

@@ -20,6 +20,7 @@ def prd_with_id(prd_id) -> str:
     return PRD.replace("id: calc", f"id: {prd_id}")
 
 
+@pytest.mark.slow
 def test_a_readme_in_prds_is_not_a_prd_and_the_job_says_why(new):
     world = new()
     world.push({"prds/README.md": README, "prds/_idea.md": PRD}, "ada")

@@ -34,7 +34,11 @@ def test_an_unreadable_prd_is_reported_and_nothing_is_built_until_it_is_fixed(st
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"), [("unlabel", "the label `prd2pr` was removed"), ("close", "the issue was closed")]
+    ("what", "reason"),
+    [
+        ("close", "the issue was closed"),
+        pytest.param("unlabel", "the label `prd2pr` was removed", marks=pytest.mark.slow),
+    ],
 )
 def test_an_issue_withdrawn_before_its_run_is_not_planned(new, what, reason):
     world = new()

@@ -62,6 +62,7 @@ def test_without_its_marker_everything_is_looked_up_and_marked_again(shown: GitH
     assert looked_up(calls_of_a_tick(shown)) == []
 
 
+@pytest.mark.slow
 def test_another_head_is_looked_up(shown: GitHubWorld) -> None:
     shown.push({"README.md": "by hand\n"}, "ada", branch=shown.branch)
     shown.pending.clear()

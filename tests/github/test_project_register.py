@@ -36,7 +36,7 @@ def test_nothing_is_opened_when_nothing_is_missing(new: New) -> None:
     assert world.answers()[-1].body.endswith(render_reply(RegisterReply("octo/calc", "main")))
 
 
-@pytest.mark.parametrize(("by", "answers"), [("rea", 0), ("tria", 1)])
+@pytest.mark.parametrize(("by", "answers"), [("tria", 1), pytest.param("rea", 0, marks=pytest.mark.slow)])
 def test_no_set_up_without_write_permission(new: New, by: str, answers: int) -> None:
     world = new()
     register(world, by=by)
@@ -45,6 +45,7 @@ def test_no_set_up_without_write_permission(new: New, by: str, answers: int) -> 
     assert ["needs the permission `write`" in answer.body for answer in world.answers()] == [True] * answers
 
 
+@pytest.mark.slow
 def test_it_concerns_the_repository_even_when_the_prd_is_finished(planned: GitHubWorld) -> None:
     number = planned.pull().number
     planned.close(number)

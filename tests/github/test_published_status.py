@@ -47,6 +47,7 @@ def test_an_unjudged_commit_after_the_last_step_is_not_ready(started):
     assert started.pull().labels == ["prd2pr:done"] and not started.pull().pull.draft, "taken back"
 
 
+@pytest.mark.slow
 def test_the_issue_of_a_removed_story_is_closed(planned):
     def states() -> dict[str, str]:
         rows = planned.repo.issues.values()

@@ -73,6 +73,7 @@ def with_usage(world, tokens: int) -> dict[str, str]:
     return {"PRD2PR_MODEL": f"replay:{path}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["tokens_per_prd", pytest.param("tokens_per_run", marks=pytest.mark.slow)])
 def test_no_answer_promises_more_work_when_out_of_budget(started, limit):
     started.push({".prd2pr.yml": f"budget: {{{limit}: 60000}}\n"}, "ada")

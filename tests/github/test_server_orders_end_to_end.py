@@ -67,7 +67,7 @@ class Installed:
         return running_server(self.database, **self.settings)
 
     def waits_for_a_run(self) -> None:
-        wait_until(lambda: len(self.world.repo.dispatches) > self.acted, 60)
+        wait_until(lambda: len(self.world.repo.dispatches) > self.acted, 120)
 
     def run(self) -> Acted:
         """Run the next requested run to its end."""
@@ -88,7 +88,7 @@ class Installed:
 
 
 def finished(client: Client, order: Asked) -> Asked:
-    wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+    wait_until(lambda: bool(client.order(order.id).settled_at), 120)
     return client.order(order.id)
 
 
@@ -98,7 +98,7 @@ def test_an_order_is_handed_to_a_run_executed_once_and_reported(started: GitHubW
         order = client.retry(TASK, why="the network was down", idempotency_key="one")
         assert (order.state, order.command, order.by) == ("waiting", "/tdd retry calc-1", "ops")
         it.waits_for_a_run()
-        wait_until(lambda: client.order(order.id).state == "given", 60)
+        wait_until(lambda: client.order(order.id).state == "given", 120)
         assert client.retry(TASK, why="the network was down", idempotency_key="one").repeated
         assert it.run().status == 0
         assert finished(client, order).state == "done"
@@ -147,7 +147,7 @@ def test_an_order_is_dispatched_after_the_server_was_killed(started: GitHubWorld
     started.fake.faults.add(Calls(before=kill), DISPATCHES)
     with it.client(server, token) as client:
         order = client.retry(TASK)
-        wait_until(lambda: bool(killed), 60)
+        wait_until(lambda: bool(killed), 120)
     assert it.notes() == []
     with it.running_server() as again, it.client(again, token) as client:
         while len(started.repo.dispatches) > it.acted or not it.acted:
@@ -167,7 +167,7 @@ def test_an_order_is_not_dropped_while_a_run_that_may_execute_it_is_active(start
         for _ in range(MAX_RUNS):
             it.waits_for_a_run()
             it.end()
-        wait_until(lambda: any(call.query.get("status") == "in_progress" for call in started.fake.calls[before:]), 60)
+        wait_until(lambda: any(call.query.get("status") == "in_progress" for call in started.fake.calls[before:]), 120)
         assert client.order(order.id).state == "given"
         started.repo.at_work.clear()
         given_up = finished(client, order)

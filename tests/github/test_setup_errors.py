@@ -127,10 +127,10 @@ def test_files_that_the_token_may_not_write(new):
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"PRD2PR_MAX_MINUTES": "soon"}, "number of minutes"),
-        ({"GITHUB_TOKEN": ""}, "Set GITHUB_TOKEN"),
+        pytest.param({"PRD2PR_MAX_MINUTES": "soon"}, "number of minutes", marks=pytest.mark.slow),
+        pytest.param({"GITHUB_TOKEN": ""}, "Set GITHUB_TOKEN", marks=pytest.mark.slow),
         ({"GITHUB_TOKEN": "ghs_wrong"}, "does not accept the token"),
-        ({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub"),
+        pytest.param({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub", marks=pytest.mark.slow),
     ],
 )
 def test_a_misconfigured_job(planned, env, words):

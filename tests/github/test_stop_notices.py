@@ -116,6 +116,7 @@ def test_a_branch_removed_during_a_run_waits_for_a_person(started, how):
     assert ("was force-pushed" if how == "force" else "was deleted") in said, said
 
 
+@pytest.mark.slow
 def test_a_story_issue_points_to_where_commands_are_read(started):
     story = next(row for row in started.repo.issues.values() if "prd2pr:story:" in row.body)
     before = started.phases()

@@ -83,7 +83,7 @@ def test_an_order_that_fails_again_is_answered_again(started):
     assert [started.reactions(each)[-1:] for each in said[-2:]] == [["confused"], ["confused"]]
 
 
-@pytest.mark.parametrize("said", ["/tdd run zed-1", "/tdd next calc-2"])
+@pytest.mark.parametrize("said", ["/tdd run zed-1", pytest.param("/tdd next calc-2", marks=pytest.mark.slow)])
 def test_a_refused_order_neither_approves_nor_builds(planned, said):
     before = planned.phases()
     refused = do(planned, said)

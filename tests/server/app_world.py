@@ -61,7 +61,7 @@ class AppWorld:
         return [row for row in self.fake.repo(name).dispatches if row.workflow]
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 120) -> None:
     ends = time.monotonic() + seconds
     while not true():
         if time.monotonic() > ends:

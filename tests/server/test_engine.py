@@ -201,7 +201,7 @@ def test_a_repository_is_worked_on_once_at_a_time_and_what_waits_is_handled_toge
     other = f"{stage.lane}-other"
     stage.worlds[other] = World()
     stage.deliver("a", lane=other)
-    wait_until(lambda: stage.states(other) == {"done": 1}, 60)
+    wait_until(lambda: stage.states(other) == {"done": 1}, 120)
     assert stage.world.begun == 1 and stage.states() == {"taken": 1, "waiting": 3}
     stage.world.before = nothing
     go_on.set()
@@ -262,7 +262,7 @@ def test_a_request_of_a_slow_execution_in_transit_is_waited_for(stage):
     def sleep() -> None:
         world.sending = nothing
         stage.take_over()
-        wait_until(lambda: world.looks > 0, 60)
+        wait_until(lambda: world.looks > 0, 120)
 
     world.sending, world.settles_in = sleep, 20.0
     stage.deliver("a")
@@ -303,7 +303,7 @@ def test_an_accepted_request_is_not_repeated_by_a_successor(stage):
         hidden.extend(world.started)
         world.started.clear()
         stage.take_over()
-        wait_until(lambda: world.checks > 0, 60)
+        wait_until(lambda: world.checks > 0, 120)
         world.started.extend(hidden)
 
     world.checking = sleep
@@ -368,8 +368,8 @@ def test_an_order_is_checked_until_its_outcome_is_known_by_one_chain_of_checks(s
         stage.engine.enqueue_check(order)
         stage.engine.requeue_lost([], [order])
     duties.may_check.set()
-    wait_until(lambda: duties.open_checks[order.order] == 0, 60)
-    wait_until(lambda: not DBOS.list_queued_workflows(queue_name=ORDER_QUEUE, load_input=False), 60)
+    wait_until(lambda: duties.open_checks[order.order] == 0, 120)
+    wait_until(lambda: not DBOS.list_queued_workflows(queue_name=ORDER_QUEUE, load_input=False), 120)
     assert duties.checked.count((order.order, 2)) == 2
 
 
@@ -377,7 +377,7 @@ def test_an_order_whose_check_is_lost_is_checked_again(stage):
     order = OrderTry(stage.name("order"), 1)
     stage.duties.open_checks[order.order] = 1
     stage.engine.requeue_lost([], [order])
-    wait_until(lambda: stage.duties.open_checks[order.order] == 0, 60)
+    wait_until(lambda: stage.duties.open_checks[order.order] == 0, 120)
 
 
 @pytest.mark.slow
@@ -389,8 +389,8 @@ def test_a_period_is_swept_once_and_a_sweep_continues_where_the_last_one_finishe
         stage.duties.finishes = finishes
         stage.engine.enqueue_sweep(number * period)
         another.enqueue_sweep(number * period)
-        wait_until(lambda at=before + number: len(swept) == at, 60)
-        wait_until(lambda: not DBOS.list_queued_workflows(queue_name="sweeps"), 60)
+        wait_until(lambda at=before + number: len(swept) == at, 120)
+        wait_until(lambda: not DBOS.list_queued_workflows(queue_name="sweeps"), 120)
     first, second, third = swept[before:]
     assert second[1] == first[0] and third[1] == first[0]
 

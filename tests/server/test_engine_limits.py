@@ -20,7 +20,7 @@ def test_a_repository_over_its_rate_waits_and_another_one_does_not(tmp_path):
             add_deliveries(database, guid, lane=lane)
             (key,) = (each for each in list_waiting(database) if each.lane == lane)
             engine.enqueue(key)
-            wait_until(lambda: states(database).get("done") == done, 60)
+            wait_until(lambda: states(database).get("done") == done, 120)
 
         deliver("a", "octo/calc", 1)
         deliver("b", "octo/calc", 2)

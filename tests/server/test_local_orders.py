@@ -38,9 +38,9 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
         running_server(url, repositories=f"{REPO}={world.repo}", orders_here=True) as server,
         Client(server.url, token) as client,
     ):
-        wait_until(lambda: any(True for _ in client.tasks()), 60)
+        wait_until(lambda: any(True for _ in client.tasks()), 120)
         order = client.retry(f"{REPO}:calc-1", why="once more")
-        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+        wait_until(lambda: bool(client.order(order.id).settled_at), 120)
         assert client.order(order.id).state == "done", server.log.read_text()
         assert world.subjects()[-1].startswith("note(calc-1): /tdd retry calc-1 by the token demo through this server")
         # As if the server had been killed before it recorded the result.
@@ -50,7 +50,7 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
         assert client.order(order.id).state == "done" and len(world.subjects()) == 3
         world.git("checkout", "-q", "prd2pr/calc")
         second = client.retry(f"{REPO}:calc-1", idempotency_key="checked-out")
-        wait_until(lambda: bool(client.order(second.id).settled_at), 60)
+        wait_until(lambda: bool(client.order(second.id).settled_at), 120)
         refused = client.order(second.id)
         assert refused.state == "refused" and "checked out" in refused.answer, refused
         world.git("checkout", "-q", "main")

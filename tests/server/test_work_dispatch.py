@@ -85,7 +85,7 @@ def test_a_server_killed_during_its_first_start_works_afterwards(tmp_path, clien
     with serve(world.fake) as github, running_server(url, **world.settings(github)) as server:
         database = open_database(url)
         deliver(client, server.url, "d-1", "issue_comment", comment_payload("octo/calc", 5, "/tdd next"))
-        wait_until(lambda: is_settled(database), 60)
+        wait_until(lambda: is_settled(database), 120)
         assert states(database) == {"done": 1} and len(world.dispatches()) == 1
         database.close()
 

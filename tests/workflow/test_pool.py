@@ -172,7 +172,7 @@ def test_stopped_workers_leave_nothing_behind_and_are_resumed(
     world = start_parallel_world(tmp_path / "world", 3, cold=True)
     command = [sys.executable, "-m", "prd2pr", "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"]
     with subprocess.Popen([*command, "--workers", "2"], cwd=world.repo, start_new_session=True) as run:
-        wait_until(lambda: any("red(" in subject for subject in subjects(world)), 60)
+        wait_until(lambda: any("red(" in subject for subject in subjects(world)), 120)
         os.killpg(run.pid, how) if how is signal.SIGINT else run.send_signal(how)
         assert run.wait(120) != 0
     wait_until(lambda: not list(left.iterdir()), 120)

@@ -179,7 +179,13 @@ def test_undo_removes_drafts_too(world):
 
 @pytest.mark.parametrize(
     ("command", "steps"),
-    [("tdd code", 0), ("tdd commit-tests", 0), ("tdd refactor", 2), ("tdd test", 2), ("tdd commit-refactor", 1)],
+    [
+        ("tdd code", 0),
+        ("tdd commit-tests", 0),
+        ("tdd refactor", 2),
+        pytest.param("tdd test", 2, marks=pytest.mark.slow),
+        pytest.param("tdd commit-refactor", 1, marks=pytest.mark.slow),
+    ],
 )
 def test_a_transition_that_the_machine_forbids_changes_nothing(world, command, steps):
     for _ in range(steps):

@@ -363,7 +363,10 @@ def test_a_pattern_without_a_wildcard() -> None:
     assert outcomes(report) == {"app/tests.py::test_a": "passed"}
 
 
-@pytest.mark.parametrize("option", ["-m unit", "-munit", "-m 'not slow'"])
+@pytest.mark.parametrize(
+    "option",
+    ["-m unit", pytest.param("-munit", marks=pytest.mark.slow), pytest.param("-m 'not slow'", marks=pytest.mark.slow)],
+)
 def test_canaries_have_the_markers_that_select_tests(option: str) -> None:
     ini = f"[pytest]\naddopts = --strict-markers {option}\nmarkers =\n    unit: quick\n    slow: slow\n"
     test = "import pytest\n\n@pytest.mark.unit\ndef test_one():\n    assert 1 + 1 == 2\n"
