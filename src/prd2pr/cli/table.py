@@ -151,6 +151,28 @@ COMMANDS: tuple[TableCommand, ...] = (
         "prd2pr next",
     ),
     TableCommand(
+        "check",
+        "Judge a pull request of any form: its tests must fail without its source, and no test may be weakened",
+        "check:main",
+        "0 accepted, 1 refused, 2 could not judge",
+        (
+            option("--base", help="Branch or commit to compare with (default: the default branch)", metavar="REV"),
+            option(
+                "--head",
+                help="Commit to judge (default: HEAD with the uncommitted changes of the checkout)",
+                metavar="REV",
+            ),
+            option(
+                "--refactoring",
+                help="The changeset keeps the behavior; old and new code are compared instead of asking for tests",
+                action="store_true",
+            ),
+            REPO,
+            JSON,
+        ),
+        "prd2pr check --base main",
+    ),
+    TableCommand(
         "gate",
         "Judge any two commits, including commits by people",
         "gate:main",

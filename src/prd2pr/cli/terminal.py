@@ -9,14 +9,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from prd2pr.cli.terminal_lines import MAX_WIDTH, check_event, format_error_lines, format_verdict_lines, render_event
+from prd2pr.cli.terminal_lines import (
+    MAX_WIDTH,
+    check_event,
+    format_changeset_lines,
+    format_error_lines,
+    format_verdict_lines,
+    render_event,
+)
 from prd2pr.domain.evidence import Evidence, Verdict
+from prd2pr.domain.results.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.wording import clean_line, neutralize_log_commands
 from prd2pr.errors import Prd2prError
 
@@ -118,6 +126,9 @@ class Terminal:
 
     def verdict(self, evidence: Evidence, verdict: Verdict) -> None:
         self._print(format_verdict_lines(evidence, verdict, self.width))
+
+    def changeset_verdict(self, shown: str, evidence: Sequence[ChangesetEvidence], verdict: ChangesetVerdict) -> None:
+        self._print(format_changeset_lines(shown, evidence, verdict, self.width))
 
     def error(self, error: Prd2prError) -> None:
         self._print(format_error_lines(error))

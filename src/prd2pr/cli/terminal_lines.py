@@ -10,6 +10,7 @@ from rich.text import Text
 
 from prd2pr.domain.costs.estimate import Estimate, describe_story_minutes
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary, Verdict
+from prd2pr.domain.results.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.results.isolation import is_unsandboxed, list_missing_protections
 from prd2pr.domain.wording import (
     clean_line,
@@ -280,6 +281,24 @@ def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_
         Text.assemble((word, f"{STRONG} {style}"), f"{counts}{' ' * gap}", (run, QUIET)),
         *(format_finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
     ]
+
+
+def format_changeset_lines(
+    shown: str, evidence: Sequence[ChangesetEvidence], verdict: ChangesetVerdict, width: int = MAX_WIDTH
+) -> list[Text]:
+    word, style = ("accepted", GOOD) if verdict.accepted else ("refused", BAD)
+    place_width = min(48, max((cell_len(format_finding_location(finding)) for finding in verdict.findings), default=0))
+    runs = [each.head_run for each in evidence if each.head_run]
+    codes = dict.fromkeys(each.code for each in verdict.errors)
+    lines = [
+        Text.assemble((word, f"{STRONG} {style}"), f": {clean_line(verdict.headline)}"),
+        *(format_finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
+        Text(f"  {clean_line(shown)}", style=QUIET),
+        *(Text(f"  {run_summary_text(run)}", style=QUIET) for run in runs),
+    ]
+    if codes:
+        lines.append(Text.assemble(("Next     ", STRONG), f"prd2pr explain {next(iter(codes))}"))
+    return lines
 
 
 def run_summary_text(run: RunSummary | None) -> str:

@@ -291,6 +291,13 @@ def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
     return outer or any(part in _SAMPLE_DIRECTORIES for part in parts[:-1])
 
 
+def is_run_hook(path: str) -> bool:
+    """Return whether Python runs this file before the tests, or instead of reviewed source."""
+    parts = PurePosixPath(path.lower()).parts
+    compiled = _matches_name(parts, _COMPILED_NAMES) and not _TEST_DIRECTORIES & set(parts[:-1])
+    return _matches_name(parts, _RUN_HOOKS) or _shadows_the_runner(parts) or compiled or parts[-1].endswith(".egg-link")
+
+
 def _is_check_script(parts: tuple[str, ...]) -> bool:
     """Return whether a file is a script that runs the tests, such as `scripts/run-tests.sh` or `bin/ci`."""
     name = PurePosixPath(parts[-1])

@@ -18,6 +18,7 @@ from prd2pr.domain.evidence import (
 )
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import HiddenExampleFile, Record
+from prd2pr.domain.results.changeset import ChangedCode, ChangesetEvidence, EarlierTest
 from prd2pr.domain.results.differential import BehaviourDifference as Changed
 from prd2pr.domain.results.differential import ComparedFunction, UncoveredLine
 from prd2pr.domain.results.mutation import MemorizedFunction, MutantResult, MutationResult, TestVariation
@@ -31,9 +32,19 @@ _PATH_FIELDS: dict[type[Record], tuple[str, ...]] = {
     MutationResult: ("indifferent",),
     MutantResult: ("path", "by"),
     Changed: ("path",),
+    ChangedCode: ("path",),
+    ChangesetEvidence: (
+        "invisible",
+        "red_tests",
+        "passing_tests",
+        "idle_tests",
+        "failing_tests",
+        "fixed_tests",
+    ),
     ComparedFunction: ("path",),
     Comparison: ("regressed", "vanished", "appeared", "unsteady"),
     Coverage: ("tests",),
+    EarlierTest: ("id", "successor"),
     Evidence: ("declared", "uncollected", "story_tests", "subject_lines"),
     Fact: ("path", "test"),
     Failure: ("path",),

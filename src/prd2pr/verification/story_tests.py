@@ -236,7 +236,7 @@ def _is_stopped_by_import(result: TestResult) -> bool:
 
 def find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
     """Return the existing tests whose body, decorators or arguments changed."""
-    old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
+    old, new = dict(dump_all_tests(before, naming)), dict(dump_all_tests(after, naming))
     return {test for test, body in new.items() if test in old and old[test] != body}
 
 
@@ -292,7 +292,7 @@ def find_unproved_tests(
     changed too. If none of the changed tests fails, all failing tests are claimed.
     """
     failing = [result for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
-    old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
+    old, new = dict(dump_all_tests(before, naming)), dict(dump_all_tests(after, naming))
     claimed, doubtful = [], []
     for result in failing:
         test, path = strip_test_parameters(result.id), result.id.partition("::")[0]
@@ -312,7 +312,7 @@ def drop_earlier_failures(tests: Iterable[str], earlier: RunReport) -> tuple[str
     return tuple(test for test in tests if test not in then or then[test].outcome == "passed")
 
 
-def _dump_all_bodies(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, str]]:
+def dump_all_tests(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, str]]:
     return (pair for path, text in texts.items() for pair in _dump_bodies(path, text, naming))
 
 

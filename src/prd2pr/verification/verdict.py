@@ -53,7 +53,12 @@ def _isolate_checks(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy) -> Verdict:
-    """Build a verdict from the findings. The policy cannot lower the severity of unswitchable findings."""
+    ordered = weigh_findings(findings, policy)
+    return Verdict(phase=phase, accepted=not any(each.severity == "error" for each in ordered), findings=ordered)
+
+
+def weigh_findings(findings: Iterable[Finding], policy: GatePolicy) -> tuple[Finding, ...]:
+    """Set the severities by the policy, which cannot lower those of unswitchable findings, and sort."""
     weighed: dict[Finding, None] = {}
     for each in _isolate_checks(findings):
         severity = FINDINGS[each.code].severity
@@ -63,5 +68,4 @@ def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy)
                 continue
             severity = configured
         weighed[each.model_copy(update={"severity": severity})] = None
-    ordered = sorted(weighed, key=lambda each: (each.severity, each.code, each.path, each.line, each.test))
-    return Verdict(phase=phase, accepted=not any(each.severity == "error" for each in ordered), findings=tuple(ordered))
+    return tuple(sorted(weighed, key=lambda each: (each.severity, each.code, each.path, each.line, each.test)))

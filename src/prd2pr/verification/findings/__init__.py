@@ -40,6 +40,7 @@ from prd2pr.verification.findings import (
     verify,
 )
 from prd2pr.verification.gates import (
+    changeset,
     dead_code,
     differential,
     failure_reason,
@@ -59,6 +60,7 @@ _AREAS = {
     "GRN": "GREEN: source only, and the same tests pass",
     "RFC": "REFACTOR: same behavior, better code",
     "INT": "INTEGRATED: the tests are at their permanent location and the whole suite passes",
+    "CHK": "`prd2pr check`: a pull request of any form",
     "RUN": "The test run",
     "VER": "`prd2pr verify`: does the branch contain what it claims?",
 }
@@ -100,6 +102,7 @@ FINDINGS: dict[str, FindingKind] = _build_table(
         *weak_assertions.FINDINGS,
         *runs.FINDINGS,
         *verify.FINDINGS,
+        *changeset.FINDINGS,
         *dead_code.FINDINGS,
         *differential.FINDINGS,
         *failure_reason.FINDINGS,

@@ -128,10 +128,10 @@ def _gather_story(case: GatherCase) -> Evidence:
 
 
 def _gather_phase(case: GatherCase, phase: Phase) -> Evidence:
-    return GATHERERS[phase](_analyze_step(case))
+    return GATHERERS[phase](analyze_step(case))
 
 
-def _analyze_step(case: GatherCase) -> StepAnalysis:
+def analyze_step(case: GatherCase) -> StepAnalysis:
     if is_python_stack(case.stack):
         return PythonAnalysis(case)
     from prd2pr.verification.gather.language_analysis import LanguageAnalysis  # late, because it loads grammars

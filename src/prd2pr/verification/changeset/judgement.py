@@ -1,0 +1,130 @@
+"""Judge the evidence about a changeset, and say the result in one line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from prd2pr.domain.evidence import Finding
+from prd2pr.domain.results.changeset import ChangeKind, ChangesetEvidence, ChangesetVerdict
+from prd2pr.domain.test_runs import strip_test_parameters
+from prd2pr.domain.wording import count
+from prd2pr.verification.gates.changeset import check_changeset, classify_changeset
+from prd2pr.verification.gates.common import GatePolicy
+from prd2pr.verification.verdict import weigh_findings
+
+# The kind that describes a changeset with several stacks is the first of these.
+_RANKING = (
+    ChangeKind.UNTESTED,
+    ChangeKind.BEHAVIOR,
+    ChangeKind.REFACTORING,
+    ChangeKind.TESTS,
+    ChangeKind.SETTINGS,
+    ChangeKind.NO_EFFECT,
+    ChangeKind.EMPTY,
+)
+
+
+def judge_changeset(evidence: Sequence[ChangesetEvidence], policy: GatePolicy) -> ChangesetVerdict:
+    found = [finding for each in evidence for finding in check_changeset(each, policy)]
+    findings = weigh_findings(found, policy)
+    accepted = not any(each.severity == "error" for each in findings)
+    kind = min((classify_changeset(each) for each in evidence), key=_RANKING.index)
+    return ChangesetVerdict(
+        kind=kind, accepted=accepted, headline=_describe(kind, evidence, findings), findings=findings
+    )
+
+
+def _describe(kind: ChangeKind, evidence: Sequence[ChangesetEvidence], findings: Sequence[Finding]) -> str:
+    parts = list(_describe_parts(kind, evidence))
+    errors = sum(each.severity == "error" for each in findings)
+    if errors:
+        parts.append(count(errors, "error"))
+    return ", ".join(parts)
+
+
+def _describe_parts(kind: ChangeKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
+    if kind is ChangeKind.EMPTY:
+        yield "nothing differs from the base"
+    elif kind is ChangeKind.NO_EFFECT:
+        yield f"{count(_count_changes(evidence), 'changed file')}, none of which a test could see: {_name_inert(evidence)}"
+    elif kind is ChangeKind.SETTINGS:
+        ran = sum(each.head_run.passed for each in evidence if each.head_run)
+        yield f"only settings changed, and {count(ran, 'test')} pass as before"
+    elif kind is ChangeKind.UNTESTED:
+        code = [one for each in evidence if classify_changeset(each) is kind for one in each.code]
+        yield f"source changed in {count(len(code), 'place')}, and no test fails without the change"
+    else:
+        yield from _describe_tests(kind, evidence)
+
+
+def _describe_tests(kind: ChangeKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
+    red = _count_tests(test for each in evidence for test in (each.red_tests or each.fixed_tests))
+    fresh = red + _count_tests(test for each in evidence for test in each.passing_tests)
+    if kind is ChangeKind.BEHAVIOR:
+        yield f"{red} of {count(fresh, 'new or changed test')} fail without the new source and pass with it"
+        if killed := _describe_mutants(evidence):
+            yield killed
+    elif kind is ChangeKind.REFACTORING:
+        calls = sum(
+            one.calls
+            for each in evidence
+            if each.refactor and each.refactor.parity
+            for one in each.refactor.parity.functions
+        )
+        yield f"claimed as refactoring ({next(each.refactoring for each in evidence if each.refactoring)})"
+        yield f"{count(calls, 'call')} of old and new code compared"
+    else:
+        yield f"only tests changed: {count(fresh, 'new or changed test')}"
+    changed = sum(each.now is not None for one in evidence for each in one.earlier if each.successor)
+    if changed:
+        yield f"{count(changed, 'existing test')} with a changed requirement"
+
+
+def _describe_mutants(evidence: Sequence[ChangesetEvidence]) -> str:
+    results = [each.green.bite for each in evidence if each.green and each.green.bite]
+    judged = sum(len(each.judged) for each in results)
+    return f"{sum(each.killed for each in results)} of {count(judged, 'mutant')} killed" if judged else ""
+
+
+def _count_tests(tests: Iterable[str]) -> int:
+    return len({strip_test_parameters(test) for test in tests})
+
+
+def _count_changes(evidence: Sequence[ChangesetEvidence]) -> int:
+    return len({change.path for each in evidence for change in each.changes})
+
+
+def _name_inert(evidence: Sequence[ChangesetEvidence]) -> str:
+    names = {change.kind.value for each in evidence for change in each.changes if change.kind.value != "source"}
+    if any(each.invisible for each in evidence):
+        names.add("comments, docstrings, annotations or layout")
+    return ", ".join(sorted(names))
+
+
+def build_report(evidence: Sequence[ChangesetEvidence], verdict: ChangesetVerdict) -> dict[str, Any]:
+    """Return the verdict with its numbers, as `--json` prints it."""
+    return {
+        "verdict": "accepted" if verdict.accepted else "refused",
+        "kind": verdict.kind.value,
+        "headline": verdict.headline,
+        "findings": [each.model_dump() for each in verdict.findings],
+        "stacks": [_report_stack(each) for each in evidence],
+    }
+
+
+def _report_stack(each: ChangesetEvidence) -> dict[str, Any]:
+    mutation = each.green.bite if each.green else None
+    fields = {"collected", "passed", "failed", "errors", "skipped", "seconds", "sandbox", "honest"}
+    return {
+        "stack": each.stack,
+        "base_tree": each.base_tree,
+        "head_tree": each.head_tree,
+        "changed_files": len(each.changes),
+        "red_tests": list(each.red_tests or each.fixed_tests),
+        "passing_tests": list(each.passing_tests),
+        "changed_requirements": [one.id for one in each.earlier if one.successor],
+        "mutants": {"tried": len(mutation.judged), "killed": mutation.killed} if mutation else None,
+        "faults_of_old_tests": each.protection.killed_before if each.protection else None,
+        "run": each.head_run.model_dump(include=fields) if each.head_run else None,
+    }
