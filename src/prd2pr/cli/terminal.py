@@ -23,8 +23,8 @@ from prd2pr.cli.terminal_lines import (
     format_verdict_lines,
     render_event,
 )
+from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.evidence import Evidence, Verdict
-from prd2pr.domain.results.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.wording import clean_line, neutralize_log_commands
 from prd2pr.errors import Prd2prError
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
+from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.costs.estimate import Estimate, describe_story_minutes
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary, Verdict
-from prd2pr.domain.results.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.results.isolation import is_unsandboxed, list_missing_protections
 from prd2pr.domain.wording import (
     clean_line,

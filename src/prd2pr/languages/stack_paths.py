@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from prd2pr.domain.changeset import ChangedCode, ChangesetEvidence, EarlierTest
 from prd2pr.domain.evidence import (
     Comparison,
     Coverage,
@@ -18,7 +19,6 @@ from prd2pr.domain.evidence import (
 )
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import HiddenExampleFile, Record
-from prd2pr.domain.results.changeset import ChangedCode, ChangesetEvidence, EarlierTest
 from prd2pr.domain.results.differential import BehaviourDifference as Changed
 from prd2pr.domain.results.differential import ComparedFunction, UncoveredLine
 from prd2pr.domain.results.mutation import MemorizedFunction, MutantResult, MutationResult, TestVariation

@@ -12,7 +12,7 @@ from pathlib import Path
 from prd2pr.cli.context import read_config
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import make_gate_policy, make_gathering
-from prd2pr.domain.results.changeset import ChangesetEvidence, ChangesetVerdict
+from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.errors import CannotJudge, NotARepository, SetupProblem, StateProblem, UnknownRevision, UsageProblem
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import Git

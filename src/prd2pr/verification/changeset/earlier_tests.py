@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from prd2pr.domain.changeset import EarlierTest, Protection
 from prd2pr.domain.evidence import Fact, FailureKind, PathKind, RunReport, TestResult
 from prd2pr.domain.records import Phase
-from prd2pr.domain.results.changeset import EarlierTest, Protection
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.stack import is_python_stack
 from prd2pr.domain.stack_policy import CODE_ENDINGS
@@ -29,7 +29,10 @@ from prd2pr.verification.story_context import NO_DOCS
 from prd2pr.verification.story_tests import dump_all_tests
 
 MUTANTS = 60
-_DEFINED = re.compile(r"^(?:FunctionDef|AsyncFunctionDef|ClassDef)\(name='(\w+)'|^Assign\(targets=\[Name\(id='(\w+)'")
+_IMPORT = "import "
+_DEFINED = re.compile(
+    r"^(?:(?:FunctionDef|AsyncFunctionDef|ClassDef)\(name='|Assign\(targets=\[Name\(id='|import )(\w+)"
+)
 _EXACT_CALLS = frozenset({"assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual"})
 _ALIKE = 0.5  # similarity of two tests from which one may take the other's place
 
@@ -95,7 +98,9 @@ class EarlierTests:
             return False
         sides = (pair.base, pair.head)
         old, new = (_dump_shared_code(path, side.test_texts.get(path, ""), pair.naming) for side in sides)
-        return old is not None and new is not None and old <= new and not _rebinds(new - old, old)
+        if old is None or new is None or not all(text.startswith(_IMPORT) for text in old - new):
+            return False
+        return not _rebinds(new - old, old)
 
     def _is_moved(self, test: str) -> bool:
         """Return whether a test at head has the same content under another id, and passes."""
@@ -165,12 +170,8 @@ class EarlierTests:
         kept = tuple(each.id for each in results if each.on_new_source == "passed")
         if not kept:
             return None
-        if self._shares_changed:
-            still = tuple(
-                each for each in kept if each in self.head.by_id() and self.head.by_id()[each].outcome == "passed"
-            )
-        else:
-            still = ()
+        now = self.head.by_id()
+        still = tuple(each for each in kept if each in now and now[each].outcome == "passed")
         new = tuple(dict.fromkeys((*self.fresh, *still)))
         plan = self._plan_faults(self.parts.former, kept)
         before = self._mutate(self.parts.former, kept, plan)
@@ -272,7 +273,12 @@ def _dump_shared_code(path: str, text: str, naming: TestNaming) -> Counter[str] 
     tests = {id(test.node) for test in module.tests}
     found: Counter[str] = Counter()
     for node in module.tree.body:
-        if isinstance(node, ast.ClassDef) and any(id(inner) in tests for inner in node.body):
+        if isinstance(node, ast.Import | ast.ImportFrom):  # another imported name changes nothing for the tests
+            origin = f"{node.level}{node.module}" if isinstance(node, ast.ImportFrom) else ""
+            found.update(
+                f"{_IMPORT}{alias.asname or alias.name.partition('.')[0]} {origin} {alias.name}" for alias in node.names
+            )
+        elif isinstance(node, ast.ClassDef) and any(id(inner) in tests for inner in node.body):
             found.update(ast.dump(part) for part in (*node.bases, *node.decorator_list))
             found.update(f"{node.name} {ast.dump(inner)}" for inner in node.body if id(inner) not in tests)
         elif id(node) not in tests and not isinstance(node, ast.Expr):
@@ -282,10 +288,9 @@ def _dump_shared_code(path: str, text: str, naming: TestNaming) -> Counter[str] 
 
 def _rebinds(added: Iterable[str], before: Iterable[str]) -> bool:
     """Return whether an added statement defines a name again, or marks all tests of the file."""
-    known = {found.groups() for text in before if (found := _DEFINED.match(text))}
+    known = {found[1] for text in before if (found := _DEFINED.match(text))}
     return any(
-        "pytestmark" in text or ((found := _DEFINED.match(text)) is not None and found.groups() in known)
-        for text in added
+        "pytestmark" in text or ((found := _DEFINED.match(text)) is not None and found[1] in known) for text in added
     )
 
 

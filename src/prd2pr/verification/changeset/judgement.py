@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from prd2pr.domain.changeset import ChangesetEvidence, ChangesetKind, ChangesetVerdict
 from prd2pr.domain.evidence import Finding
-from prd2pr.domain.results.changeset import ChangeKind, ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import count
-from prd2pr.verification.gates.changeset import check_changeset, classify_changeset
+from prd2pr.verification.gates.changeset import check_changeset, classify_changeset, is_requirement_change
 from prd2pr.verification.gates.common import GatePolicy
 from prd2pr.verification.verdict import weigh_findings
 
 # The kind that describes a changeset with several stacks is the first of these.
 _RANKING = (
-    ChangeKind.UNTESTED,
-    ChangeKind.BEHAVIOR,
-    ChangeKind.REFACTORING,
-    ChangeKind.TESTS,
-    ChangeKind.SETTINGS,
-    ChangeKind.NO_EFFECT,
-    ChangeKind.EMPTY,
+    ChangesetKind.UNTESTED,
+    ChangesetKind.BEHAVIOR,
+    ChangesetKind.REFACTORING,
+    ChangesetKind.TESTS,
+    ChangesetKind.SETTINGS,
+    ChangesetKind.NO_EFFECT,
+    ChangesetKind.EMPTY,
 )
 
 
@@ -35,7 +35,7 @@ def judge_changeset(evidence: Sequence[ChangesetEvidence], policy: GatePolicy) -
     )
 
 
-def _describe(kind: ChangeKind, evidence: Sequence[ChangesetEvidence], findings: Sequence[Finding]) -> str:
+def _describe(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence], findings: Sequence[Finding]) -> str:
     parts = list(_describe_parts(kind, evidence))
     errors = sum(each.severity == "error" for each in findings)
     if errors:
@@ -43,29 +43,30 @@ def _describe(kind: ChangeKind, evidence: Sequence[ChangesetEvidence], findings:
     return ", ".join(parts)
 
 
-def _describe_parts(kind: ChangeKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
-    if kind is ChangeKind.EMPTY:
+def _describe_parts(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
+    if kind is ChangesetKind.EMPTY:
         yield "nothing differs from the base"
-    elif kind is ChangeKind.NO_EFFECT:
-        yield f"{count(_count_changes(evidence), 'changed file')}, none of which a test could see: {_name_inert(evidence)}"
-    elif kind is ChangeKind.SETTINGS:
+    elif kind is ChangesetKind.NO_EFFECT:
+        files = count(_count_changes(evidence), "changed file")
+        yield f"{files}, none of which a test could see: {_name_inert(evidence)}"
+    elif kind is ChangesetKind.SETTINGS:
         ran = sum(each.head_run.passed for each in evidence if each.head_run)
         yield f"only settings changed, and {count(ran, 'test')} pass as before"
-    elif kind is ChangeKind.UNTESTED:
+    elif kind is ChangesetKind.UNTESTED:
         code = [one for each in evidence if classify_changeset(each) is kind for one in each.code]
         yield f"source changed in {count(len(code), 'place')}, and no test fails without the change"
     else:
         yield from _describe_tests(kind, evidence)
 
 
-def _describe_tests(kind: ChangeKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
+def _describe_tests(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:
     red = _count_tests(test for each in evidence for test in (each.red_tests or each.fixed_tests))
     fresh = red + _count_tests(test for each in evidence for test in each.passing_tests)
-    if kind is ChangeKind.BEHAVIOR:
+    if kind is ChangesetKind.BEHAVIOR:
         yield f"{red} of {count(fresh, 'new or changed test')} fail without the new source and pass with it"
         if killed := _describe_mutants(evidence):
             yield killed
-    elif kind is ChangeKind.REFACTORING:
+    elif kind is ChangesetKind.REFACTORING:
         calls = sum(
             one.calls
             for each in evidence
@@ -76,7 +77,7 @@ def _describe_tests(kind: ChangeKind, evidence: Sequence[ChangesetEvidence]) -> 
         yield f"{count(calls, 'call')} of old and new code compared"
     else:
         yield f"only tests changed: {count(fresh, 'new or changed test')}"
-    changed = sum(each.now is not None for one in evidence for each in one.earlier if each.successor)
+    changed = sum(each.now is not None for one in evidence for each in one.earlier if is_requirement_change(each))
     if changed:
         yield f"{count(changed, 'existing test')} with a changed requirement"
 
@@ -123,7 +124,7 @@ def _report_stack(each: ChangesetEvidence) -> dict[str, Any]:
         "changed_files": len(each.changes),
         "red_tests": list(each.red_tests or each.fixed_tests),
         "passing_tests": list(each.passing_tests),
-        "changed_requirements": [one.id for one in each.earlier if one.successor],
+        "changed_requirements": [one.id for one in each.earlier if is_requirement_change(one)],
         "mutants": {"tried": len(mutation.judged), "killed": mutation.killed} if mutation else None,
         "faults_of_old_tests": each.protection.killed_before if each.protection else None,
         "run": each.head_run.model_dump(include=fields) if each.head_run else None,

@@ -1,4 +1,4 @@
-"""Observe a changeset: run its tests without its source, its source with its tests, and its old tests with its source."""
+"""Observe a changeset: its tests without its source, its source with its tests, and the old tests with its source."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from prd2pr.domain.changeset import ChangesetEvidence
 from prd2pr.domain.evidence import Evidence, Fact, PathKind, RunReport
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import Phase
-from prd2pr.domain.results.changeset import ChangesetEvidence
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutantResult
 from prd2pr.domain.stack import PYTHON, Stack, find_owner, is_python_stack
@@ -19,7 +19,7 @@ from prd2pr.languages.stack_paths import prefix_paths, relativize_rules
 from prd2pr.languages.test_runner import MutationRequest
 from prd2pr.verification.changeset.earlier_tests import EarlierTests
 from prd2pr.verification.changeset.parts import ChangesetParts, collect_updates
-from prd2pr.verification.changeset.undo import MAX_UNDONE, plan_undo
+from prd2pr.verification.changeset.undo import MAX_UNDONE, plan_undone_changes
 from prd2pr.verification.codebase import TreePair, load_tree_pair
 from prd2pr.verification.gather.context import GatherCase, GatherContext, build_suite_request, find_parent_directories
 from prd2pr.verification.gather.other_stacks import SingleStackRunner
@@ -64,17 +64,17 @@ def _isolate_stack(pair: TreePair, stack: Stack, context: GatherContext) -> Tree
 
 def _observe_stack(context: GatherContext, stack: Stack, pair: TreePair, refactoring: str) -> ChangesetEvidence:
     if stack.is_judged_inside:
-        local = _enter_stack(context, stack, relativize_rules(context.rules, stack.root), stack.as_root_stack)
+        local = _enter_stack(context, relativize_rules(context.rules, stack.root), stack.as_root_stack)
         base, head = (context.git.subtree(side.tree, stack.root) for side in (pair.base, pair.head))
         inner = load_tree_pair(context.git, local.rules, base, head, with_state=False)
         seen = Observation(local, ChangesetParts(inner, stack.as_root_stack), refactoring).collect()
         return prefix_paths(seen, stack.root).model_copy(update={"changes": pair.changes, "stack": stack.name})
-    local = _enter_stack(context, stack, context.rules, stack) if len(context.stacks) > 1 else context
+    local = _enter_stack(context, context.rules, stack) if len(context.stacks) > 1 else context
     seen = Observation(local, ChangesetParts(pair, stack), refactoring).collect()
     return seen.model_copy(update={"stack": "" if len(context.stacks) < 2 else stack.name})
 
 
-def _enter_stack(context: GatherContext, stack: Stack, rules: PathRules, seen_as: Stack) -> GatherContext:
+def _enter_stack(context: GatherContext, rules: PathRules, seen_as: Stack) -> GatherContext:
     return replace(context, runner=SingleStackRunner(context.runner, seen_as), rules=rules, stacks=(seen_as,))
 
 
@@ -222,14 +222,14 @@ class Observation:
             return {}
         pair = self._make_case(Phase.GREEN, self.parts.tested, self.parts.pair.head.tree).pair
         passed = {each.id for each in self._head_report.results if each.outcome == "passed"}
-        asked = choose_reference_tests(
-            pair, tuple(sorted({*self._red_tests, *self._fixed} & passed)), self._base_report
-        )
-        tests = tuple(test for test in asked.tests if test in passed)
+        asked = choose_reference_tests(pair, (), self._base_report)
+        tests = tuple(sorted({*self._fresh, *self._fixed, *asked.tests} & passed))
         changed = pair.changed_source
         before, after = (side.texts(lambda path: path in changed) for side in (pair.base, pair.head))
         files = {test.partition("::")[0] for test in tests}
-        plan = plan_undo(before, after, {path: text for path, text in pair.head.test_texts.items() if path in files})
+        plan = plan_undone_changes(
+            before, after, {path: text for path, text in pair.head.test_texts.items() if path in files}
+        )
         if plan.is_empty or not tests:
             return {}
         request = MutationRequest(pair.head.tree, tests, plan, MAX_UNDONE, ways=False, hash_seed=0)

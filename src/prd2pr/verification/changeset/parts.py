@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from prd2pr.domain.changeset import ChangedCode
 from prd2pr.domain.evidence import Change, PathKind
-from prd2pr.domain.results.changeset import ChangedCode
 from prd2pr.domain.stack import Stack, is_python_stack
 from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.languages.python.complexity import is_same_program
 from prd2pr.languages.python.mutation.functions import find_changed_functions
+from prd2pr.languages.python.signatures import list_import_names
 from prd2pr.languages.python.source_text import parse_source
-from prd2pr.languages.python.test_model.module import FunctionNode, get_decorator_name
+from prd2pr.languages.python.test_model.module import FunctionNode, get_decorator_name, parse_python
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.verification.codebase import TreePair
 
@@ -95,9 +96,21 @@ class ChangesetParts:
 
     @cached_property
     def former(self) -> str:
-        """The head with the tests of the base."""
-        updates = {each.path: _get_ref(each.old_blob, each.old_mode, each.status == "added") for each in self.tests}
-        return self.git.edit_tree(self.pair.head.tree, updates)
+        """The head with the tests of the base.
+
+        Imports of names that the new source no longer has are left out of Python tests, so that one removed function
+        does not stop all old tests of a file.
+        """
+        before, after = self.pair.base, self.pair.head
+        old: dict[str, bytes | BlobRef | None] = {
+            each.path: _get_ref(each.old_blob, each.old_mode, each.status == "added") for each in self.tests
+        }
+        texts = {path: text for path, text in before.test_texts.items() if path in old} if self.visible else {}
+        lost = LostNames(before.source_texts, after.source_texts) if texts else None
+        for path, text in texts.items():
+            if lost and (kept := lost.drop_imports(text)) != text:
+                old[path] = kept.encode()
+        return self.git.edit_tree(after.tree, old)
 
     def _apply(self, tree: str, changes: Iterable[Change]) -> str:
         updates = collect_updates(changes)
@@ -136,6 +149,59 @@ def find_reached_sources(sources: Mapping[str, str], tests: Iterable[str]) -> tu
     hits = {path: len({*_DEFINITION.findall(text)} & words) for path, text in sources.items()}
     ranked = sorted((path for path, hit in hits.items() if hit), key=lambda path: (-hits[path], path))
     return tuple(ranked[:_MAX_FILES])
+
+
+class LostNames:
+    """The names that modules had in one version of the source and lack in another."""
+
+    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        self._before, self._after = (_list_module_names(texts) for texts in (before, after))
+
+    def drop_imports(self, text: str) -> str:
+        """Return a test file without the imports of lost names, or the text itself if there are none."""
+        tree = parse_python(text)
+        imports = [node for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.ImportFrom)]
+        lines = text.split("\n")
+        for node in sorted(imports, key=lambda node: -node.lineno):
+            kept = [alias for alias in node.names if not self._is_lost(node.module or "", alias.name)]
+            if len(kept) == len(node.names) or node.level:
+                continue
+            new = ast.unparse(ast.ImportFrom(node.module, kept, 0)) if kept else "pass"
+            # The lines keep their numbers.
+            rest = [""] * ((node.end_lineno or node.lineno) - node.lineno)
+            lines[node.lineno - 1 : node.end_lineno] = [" " * node.col_offset + new, *rest]
+        return "\n".join(lines)
+
+    def _is_lost(self, module: str, name: str) -> bool:
+        if module not in self._before or f"{module}.{name}" in self._after:
+            return False
+        had, has = self._before[module], self._after.get(module, frozenset())
+        return (
+            (had is None or name in had or f"{module}.{name}" in self._before) and has is not None and name not in has
+        )
+
+
+def _list_module_names(texts: Mapping[str, str]) -> dict[str, frozenset[str] | None]:
+    """Map each module to the names that it binds, or None if they cannot be listed."""
+    return {name: _list_bound_names(text) for path, text in texts.items() for name in list_import_names(path, texts)}
+
+
+def _list_bound_names(text: str) -> frozenset[str] | None:
+    tree = parse_python(text)
+    found: set[str] = set()
+    todo: list[ast.stmt] = list(tree.body) if tree else []
+    while todo:
+        node = todo.pop()
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        else:
+            found |= {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+            todo += [
+                inner for inner in ast.walk(node) if isinstance(inner, FunctionNode | ast.ClassDef | ast.ImportFrom)
+            ]
+    return None if tree is None or {"*", "__getattr__"} & found else frozenset(found)
 
 
 class _AnnotationRemover(ast.NodeTransformer):

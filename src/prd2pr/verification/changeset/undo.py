@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +12,7 @@ from prd2pr.languages.python.source_text import SourceText, get_body_without_doc
 MAX_UNDONE = 40
 
 
-def plan_undo(before: Mapping[str, str], after: Mapping[str, str], tests: Mapping[str, str]) -> MutationPlan:
+def plan_undone_changes(before: Mapping[str, str], after: Mapping[str, str], tests: Mapping[str, str]) -> MutationPlan:
     """Plan one fault for each function that exists in both versions: its old text.
 
     The plan is empty if only one function changed, since the tests that were red have shown that they need it.
@@ -26,8 +25,7 @@ def plan_undo(before: Mapping[str, str], after: Mapping[str, str], tests: Mappin
     )
     if not faults or changed < 2:
         return MutationPlan()
-    texts = {**{path: after[path] for path in after}, **tests}
-    digests = ((path, hashlib.sha256(text.encode()).hexdigest()) for path, text in texts.items())
+    digests = ((path, hashlib.sha256(text.encode()).hexdigest()) for path, text in {**after, **tests}.items())
     return MutationPlan(mutants=tuple(faults[:MAX_UNDONE]), texts=tuple(sorted(digests)))
 
 
@@ -47,12 +45,8 @@ def _make_fault(text: SourceText, function: Function, code: str) -> Fault:
     name = hashlib.sha256(f"undo {text.path} {function.name}".encode()).hexdigest()[:12]
     return Fault(
         name, "mutant", text.path, function.node.lineno, (body[0].lineno, body[-1].end_lineno or 0), function.name,
-        f"the change of `{function.name}` undone", (start, end, code), text.statement_span(_get_top(function)),
+        f"the change of `{function.name}` undone", (start, end, code), text.statement_span(function.top),
     )  # fmt: skip
-
-
-def _get_top(function: Function) -> ast.stmt:
-    return function.top
 
 
 def _get_code(text: SourceText, function: Function) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prd2pr.domain.changeset import ChangedCode, ChangesetEvidence, ChangesetKind, EarlierTest
 from prd2pr.domain.evidence import Finding, PathKind
 from prd2pr.domain.paths import is_run_hook
-from prd2pr.domain.results.changeset import ChangedCode, ChangeKind, ChangesetEvidence, EarlierTest
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_strict_error, define_warning
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import count
@@ -55,7 +55,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "CHK105",
         "the change of a function can be undone and no test fails",
-        "No difference in behavior was found either. The function was probably tidied up; a reviewer should look at it.",
+        "No difference in behavior was found either. The function was probably tidied up; a reviewer should look.",
         bad="with the old `format_total`, all tests pass",
         good="with the old `format_total`, tests/test_bill.py::test_rounding fails",
         remedy="no action is needed if the function behaves as before.",
@@ -162,8 +162,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "CHK305",
         "a file that runs before every test",
-        "Python loads such a file before the tests, or instead of reviewed source: `sitecustomize.py`, `.pth`, a module "
-        "that shadows pytest, compiled code.",
+        "Python loads such a file before the tests, or instead of reviewed source: `sitecustomize.py`, `.pth`, a "
+        "module that shadows pytest, compiled code.",
         bad="sitecustomize.py was added",
         good="only tests and source changed",
         remedy="remove the file.",
@@ -197,17 +197,17 @@ _STEP_RULES_REFACTOR = frozenset({"RFC101", "RFC106", "RFC107", "RFC403", "RFC40
 _MAX_SHOWN = 5
 
 
-def classify_changeset(evidence: ChangesetEvidence) -> ChangeKind:
+def classify_changeset(evidence: ChangesetEvidence) -> ChangesetKind:
     if not evidence.changes:
-        return ChangeKind.EMPTY
+        return ChangesetKind.EMPTY
     visible = {change.path for change in evidence.changes if change.kind is PathKind.SOURCE} - {*evidence.invisible}
     if visible:
         if evidence.red_tests or evidence.fixed_tests:
-            return ChangeKind.BEHAVIOR
-        return ChangeKind.REFACTORING if evidence.refactoring else ChangeKind.UNTESTED
+            return ChangesetKind.BEHAVIOR
+        return ChangesetKind.REFACTORING if evidence.refactoring else ChangesetKind.UNTESTED
     if evidence.red is not None:
-        return ChangeKind.TESTS
-    return ChangeKind.SETTINGS if evidence.settings is not None else ChangeKind.NO_EFFECT
+        return ChangesetKind.TESTS
+    return ChangesetKind.SETTINGS if evidence.settings is not None else ChangesetKind.NO_EFFECT
 
 
 def check_changeset(evidence: ChangesetEvidence, policy: GatePolicy) -> Iterator[Finding]:
@@ -218,13 +218,13 @@ def check_changeset(evidence: ChangesetEvidence, policy: GatePolicy) -> Iterator
     yield from _check_results(evidence)
     yield from _check_earlier_tests(evidence)
     yield from _check_new_tests(evidence, kind, policy)
-    if kind is ChangeKind.BEHAVIOR:
+    if kind is ChangesetKind.BEHAVIOR:
         yield from _check_behavior(evidence, policy)
-    elif kind is ChangeKind.REFACTORING:
+    elif kind is ChangesetKind.REFACTORING:
         yield from _check_refactoring(evidence, policy)
-    elif kind is ChangeKind.UNTESTED:
+    elif kind is ChangesetKind.UNTESTED:
         yield from _check_untested(evidence)
-    elif kind is ChangeKind.TESTS:
+    elif kind is ChangesetKind.TESTS:
         yield from _check_existing(evidence)
 
 
@@ -305,6 +305,11 @@ def _check_earlier_test(each: EarlierTest, *, replaced: bool) -> Iterator[Findin
         yield make_test_finding("CHK204", each.id, message)
 
 
+def is_requirement_change(test: EarlierTest) -> bool:
+    """Return whether the new source breaks the old version of a test on purpose: its new version requires that."""
+    return bool(test.successor) and test.on_new_source != "passed"
+
+
 def _check_protection(evidence: ChangesetEvidence) -> Iterator[Finding]:
     protection = evidence.protection
     if protection is None:
@@ -326,28 +331,22 @@ def _check_protection(evidence: ChangesetEvidence) -> Iterator[Finding]:
 # --- the new tests ----------------------------------------------------------------------------------------------------
 
 
-def _check_new_tests(evidence: ChangesetEvidence, kind: ChangeKind, policy: GatePolicy) -> Iterator[Finding]:
+def _check_new_tests(evidence: ChangesetEvidence, kind: ChangesetKind, policy: GatePolicy) -> Iterator[Finding]:
+    earlier = {strip_test_parameters(each.id) for each in evidence.earlier}
     for test in evidence.idle_tests:
-        if test not in {each.id for each in evidence.earlier}:
+        if strip_test_parameters(test) not in earlier:
             yield make_test_finding("CHK106", test, "is skipped")
-    if kind in {ChangeKind.BEHAVIOR, ChangeKind.UNTESTED}:
-        if kind is ChangeKind.BEHAVIOR:
-            earlier = {strip_test_parameters(each.id) for each in evidence.earlier}
-            for test in evidence.passing_tests:
-                if strip_test_parameters(test) not in earlier:
-                    yield make_test_finding("CHK103", test, "passes on the old source too")
+    for test in evidence.passing_tests if kind is ChangesetKind.BEHAVIOR else ():
+        if strip_test_parameters(test) not in earlier:
+            yield make_test_finding("CHK103", test, "passes on the old source too")
     if evidence.red is None:
         return
     red = evidence.red.model_copy(update={"story_tests": evidence.red_tests})
     if not evidence.red_tests:
         red = red.model_copy(update={"repeat_run": None})
-    broken = {"RED202", "RED205", "RED206"} if kind is not ChangeKind.BEHAVIOR else set()
     for each in collect_red_findings(red, policy):
-        if each.code in _STEP_RULES_RED or (each.code.startswith("RED3") and each.test and not evidence.red_tests):
-            continue
-        if each.code in broken and not evidence.failing_tests:
-            yield each
-        elif each.code not in broken:
+        is_about_failure = each.code.startswith("RED3") and bool(each.test)
+        if each.code not in _STEP_RULES_RED and (evidence.red_tests or not is_about_failure):
             yield each
 
 

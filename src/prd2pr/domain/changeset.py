@@ -10,7 +10,7 @@ from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutantResult, MutationResult
 
 
-class ChangeKind(StrEnum):
+class ChangesetKind(StrEnum):
     """What a changeset does, as far as its proof is concerned."""
 
     BEHAVIOR = "behavior"  # source changed, and tests fail without it
@@ -81,7 +81,7 @@ class ChangesetEvidence(Record):
 
 
 class ChangesetVerdict(Record):
-    kind: ChangeKind
+    kind: ChangesetKind
     accepted: bool
     headline: str
     findings: tuple[Finding, ...] = ()
