@@ -33,6 +33,8 @@ _IMPORT = "import "
 _DEFINED = re.compile(
     r"^(?:(?:FunctionDef|AsyncFunctionDef|ClassDef)\(name='|Assign\(targets=\[Name\(id='|import )(\w+)"
 )
+_DUMPED_NAME = re.compile(r"(?:id|attr)='(\w+)'")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _EXACT_CALLS = frozenset({"assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual"})
 _ALIKE = 0.5  # similarity of two tests from which one may take the other's place
 
@@ -158,10 +160,9 @@ class EarlierTests:
         if bare in now:
             return ""
         old = bodies.get(bare, "")
-        new = [
-            (SequenceMatcher(None, old, now[each]).ratio(), each) for each in red if each in now and each not in bodies
-        ]
-        return max((each for each in new if each[0] >= _ALIKE), default=(0.0, ""))[1]
+        new = [each for each in red if each in now and each not in bodies and _use_same_names(old, now[each])]
+        alike = [(SequenceMatcher(None, old, now[each]).ratio(), each) for each in new]
+        return max((each for each in alike if each[0] >= _ALIKE), default=(0.0, ""))[1]
 
     # --- what they detect ---------------------------------------------------------------------------------------------
 
@@ -260,6 +261,12 @@ def _find_result(then: Mapping[str, TestResult], stopped: Mapping[str, TestResul
     """Return the result of a test, or that of its file if this cannot be collected."""
     exact = then.get(test) or then.get(strip_test_parameters(test))
     return exact or stopped.get(test.partition("::")[0])
+
+
+def _use_same_names(old: str, new: str) -> bool:
+    """Return whether most functions and variables of two tests are the same."""
+    names, others = ({*(_DUMPED_NAME.findall(text) or _NAME.findall(text))} for text in (old, new))
+    return 2 * len(names & others) >= len(names | others)
 
 
 # --- what Python tests contain ----------------------------------------------------------------------------------------

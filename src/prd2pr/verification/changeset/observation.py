@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,11 +16,13 @@ from prd2pr.domain.results.mutation import MutantResult
 from prd2pr.domain.stack import PYTHON, Stack, find_owner, is_python_stack
 from prd2pr.domain.stack_policy import ENDINGS
 from prd2pr.domain.test_runs import compare_base_with_head, strip_test_parameters, summarize_run
+from prd2pr.languages.mutation_plan import Fault, MutationPlan
+from prd2pr.languages.python.mutation.functions import Function, find_changed_functions, list_functions
+from prd2pr.languages.python.source_text import SourceText, get_body_without_docstring, parse_source
 from prd2pr.languages.stack_paths import prefix_paths, relativize_rules
 from prd2pr.languages.test_runner import MutationRequest
 from prd2pr.verification.changeset.earlier_tests import EarlierTests
 from prd2pr.verification.changeset.parts import ChangesetParts, collect_updates
-from prd2pr.verification.changeset.undo import MAX_UNDONE, plan_undone_changes
 from prd2pr.verification.codebase import TreePair, load_tree_pair
 from prd2pr.verification.gather.context import GatherCase, GatherContext, build_suite_request, find_parent_directories
 from prd2pr.verification.gather.other_stacks import SingleStackRunner
@@ -29,6 +32,7 @@ from prd2pr.verification.story_context import NO_DOCS, StoryContext
 
 _CODE_KINDS = frozenset({PathKind.TEST, PathKind.SOURCE, PathKind.TEST_CONFIG, PathKind.MANIFEST})
 _NOT_RUN = frozenset({"skipped", "xfailed"})
+_MAX_UNDONE = 40
 
 
 def observe_changeset(
@@ -232,7 +236,7 @@ class Observation:
         )
         if plan.is_empty or not tests:
             return {}
-        request = MutationRequest(pair.head.tree, tests, plan, MAX_UNDONE, ways=False, hash_seed=0)
+        request = MutationRequest(pair.head.tree, tests, plan, _MAX_UNDONE, ways=False, hash_seed=0)
         undone = self.context.runner.start_mutation_run(request)()
         return {"undone": undone.mutants, "behavior": self._compare_behavior(pair, undone.mutants)}
 
@@ -242,3 +246,49 @@ class Observation:
         asked = choose_reference_tests(pair, (), self._base_report)
         wait = start_differential(self.context.runner, pair, asked, {})
         return wait() if wait else None
+
+
+# --- one changed function undone --------------------------------------------------------------------------------------
+
+
+def plan_undone_changes(before: Mapping[str, str], after: Mapping[str, str], tests: Mapping[str, str]) -> MutationPlan:
+    """Plan one fault for each function that exists in both versions: its old text.
+
+    The plan is empty if only one function changed, since the tests that were red have shown that they need it.
+    """
+    faults = [fault for path, text in sorted(after.items()) for fault in _undo_file(path, before.get(path, ""), text)]
+    changed = sum(
+        len(find_changed_functions(parse_source(path, before.get(path, "")), source))
+        for path, text in after.items()
+        if (source := parse_source(path, text)) is not None
+    )
+    if not faults or changed < 2:
+        return MutationPlan()
+    digests = ((path, hashlib.sha256(text.encode()).hexdigest()) for path, text in {**after, **tests}.items())
+    return MutationPlan(mutants=tuple(faults[:_MAX_UNDONE]), texts=tuple(sorted(digests)))
+
+
+def _undo_file(path: str, before: str, after: str) -> Iterator[Fault]:
+    old, new = parse_source(path, before), parse_source(path, after)
+    if old is None or new is None:
+        return
+    earlier = {each.name: each for each in list_functions(old)}
+    for function in find_changed_functions(old, new):
+        if function.name in earlier and earlier[function.name].node.col_offset == function.node.col_offset:
+            yield _make_fault(new, function, _get_code(old, earlier[function.name]))
+
+
+def _make_fault(text: SourceText, function: Function, code: str) -> Fault:
+    body = get_body_without_docstring(function.node)
+    start, end = text.statement_span(function.node)[0], text.span(function.node)[1]
+    name = hashlib.sha256(f"undo {text.path} {function.name}".encode()).hexdigest()[:12]
+    return Fault(
+        name, "mutant", text.path, function.node.lineno, (body[0].lineno, body[-1].end_lineno or 0), function.name,
+        f"the change of `{function.name}` undone", (start, end, code), text.statement_span(function.top),
+    )  # fmt: skip
+
+
+def _get_code(text: SourceText, function: Function) -> str:
+    """Return the function's lines with their indentation and decorators."""
+    start, end = text.statement_span(function.node)[0], text.span(function.node)[1]
+    return text.data[start:end].decode()

@@ -31,7 +31,18 @@ _DEFINITION = re.compile(
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "override"})
 _TYPE_NAMES = frozenset(
-    {"annotations", "Any", "Optional", "Union", "TYPE_CHECKING", "Callable", "Iterable", "Iterator"}
+    {
+        "annotations",
+        "Any",
+        "Optional",
+        "Union",
+        "TYPE_CHECKING",
+        "Callable",
+        "Iterable",
+        "Iterator",
+        "Mapping",
+        "Sequence",
+    }
 )
 _MAX_FILES = 30  # source files in which existing code is mutated
 
@@ -226,7 +237,10 @@ class _AnnotationRemover(ast.NodeTransformer):
         return None if is_for_types else self.generic_visit(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-        is_for_types = node.module in {"typing", "__future__"} and {each.name for each in node.names} <= _TYPE_NAMES
+        is_for_types = (
+            node.module in {"typing", "collections.abc", "__future__"}
+            and {each.name for each in node.names} <= _TYPE_NAMES
+        )
         return None if is_for_types else node
 
 
