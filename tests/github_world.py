@@ -35,7 +35,7 @@ from fakes.github.events import (
 )  # fmt: skip
 from fakes.github.on_issues import add_comment, edit_comment, open_issue, set_state
 from fakes.github.on_labels import put_on
-from fakes.github.on_pulls import follow_branches, merge_pull
+from fakes.github.on_pulls import MergeMethod, follow_branches, merge_pull
 from fakes.github.state import CheckRun, Comment, Dispatch, Issue, Level, Repository
 from github_runner import Acted, Ending, Runner
 from world import BASE, Blocks, World, script
@@ -189,9 +189,9 @@ class GitHubWorld:
         build = pull_event if row.pull else issue_event
         return self._happened(build(self.fake, self.repo, by, "reopened", row))
 
-    def merge(self, number: int, by: str = "ada", *, squash: bool = False) -> Event:
+    def merge(self, number: int, by: str = "ada", *, method: MergeMethod = "merge", message: str = "") -> Event:
         with self._writing():
-            merge_pull(self.fake, self.repo, number, by, squash=squash)
+            merge_pull(self.fake, self.repo, number, by, method=method, message=message)
         return self._happened(pull_event(self.fake, self.repo, by, "closed", self.repo.issues[number]))
 
     def dispatch(self, by: str = "ada", **inputs: str) -> Event:

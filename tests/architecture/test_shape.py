@@ -77,7 +77,7 @@ BRANCH_WRITES = {
     },
     "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py"},
     "push": {"github/branch_writer.py"},
-    "push_ref": {"github/jobs/wave_scheduler.py"},
+    "push_ref": {"github/jobs/wave_scheduler.py", "github/prd_run.py"},
 }
 
 

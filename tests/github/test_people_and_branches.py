@@ -142,7 +142,7 @@ def test_a_merged_prd_is_finished_and_a_changed_prd_says_what_to_do(started):
 @pytest.mark.slow
 def test_the_second_pull_request_of_a_prd_is_finished_once_squashed(started):
     (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
-    started.merge(started.pull().number, squash=True)
+    started.merge(started.pull().number, method="squash")
     started.delete_branch(started.branch, by="ada")
     started.pending.clear()
     started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
@@ -150,7 +150,7 @@ def test_the_second_pull_request_of_a_prd_is_finished_once_squashed(started):
     assert started.act().outputs["outcome"] == "waiting"
     (second,) = [row.number for row in started.pulls() if row.state == "open"]
     head = started.bare.heads()[started.branch]
-    started.merge(second, squash=True)
+    started.merge(second, method="squash")
     started.pending.clear()
     started.dispatch(by="ada", prd="calc")  # with the PRD's text, like the push of the merge itself
     acted = started.act()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from github_world import GitHubWorld
-from world import PRD
+from world import PRD, World
+
+WITHOUT_APPROVAL = {".prd2pr.yml": "approval: none\n"}
 
 FORMAT = "--format=%an <%ae>|%cn|%(trailers:key=Assisted-by,valueonly,separator=%x2C)"
 
@@ -15,3 +17,19 @@ def test_commits_are_the_accounts_own(tmp_path):
         address = "41898282+github-actions[bot]@users.noreply.127.0.0.1"  # on github.com: users.noreply.github.com
         line = f"github-actions[bot] <{address}>|github-actions[bot]|replay"
         assert world.bare.git("log", "-1", FORMAT, world.branch) == line
+
+
+def test_a_finished_branch_is_archived_and_a_squash_of_it_is_proved(tmp_path):
+    with GitHubWorld(tmp_path, files=WITHOUT_APPROVAL) as world:
+        world.push_prd("prds/calc.md", PRD)
+        world.settle()
+        row = world.pull()
+        head = world.bare.heads()[world.branch]
+        assert world.bare.refs("refs/prd2pr/archive/") == {f"refs/prd2pr/archive/calc/{row.number}": head}
+        line = f"Tdd-Archive: calc/{row.number} {head}"
+        assert line in row.body
+        world.merge(row.number, method="squash", message=f"A small calculator\n\n{row.body}")
+        world.bare.git("clone", "-q", "--no-local", str(world.bare.path), str(tmp_path / "clone" / "repo"))
+        shown = World(tmp_path / "clone").verify("main", "--json")
+        assert shown.status == 0, shown.out + shown.err
+        assert shown.json["merge"]["proved"]

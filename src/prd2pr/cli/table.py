@@ -199,12 +199,18 @@ COMMANDS: tuple[TableCommand, ...] = (
         (
             option(
                 "range",
-                help="A..B or a branch (default: the current branch, else every prd2pr branch)",
+                help="A..B, a branch, or a merged commit (default: the current branch, else every prd2pr branch)",
                 metavar="RANGE",
                 nargs="?",
             ),
             REPO,
             JSON,
+            option(
+                "--pr",
+                help="Prove pull request N, and that what was merged is what was proved",
+                metavar="N",
+                type=int,
+            ),
             option("--markdown", help="Write the report as Markdown to FILE", metavar="FILE"),
             option(
                 "--fresh",

@@ -35,6 +35,7 @@ from prd2pr.github.publish.proof import RESTORE_STEP
 from prd2pr.github.unhandled_commands import answer_query, reply_to_trigger
 from prd2pr.github.wave import make_run_record_id
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
+from prd2pr.state.archive import Archive
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.run_end import record_spending
@@ -105,6 +106,7 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
     elsewhere = run.activity.deferred and not run.activity.requested and ensure_another_run(run)
     if elsewhere or is_proved_already(run):
         return build_run_outcome(run, stop)
+    archive_finished_branch(run, stop)
     publish_run(run, stop)
     reply_to_repeated_command(run, stop)
     report_unpublished_parts(run)
@@ -113,6 +115,17 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
     if stop.outcome == "handed-on" and run.context.job.handoff == "to a run":
         dispatch_next_run(run, "the next stories can be worked on in parallel")
     return stop
+
+
+def archive_finished_branch(run: PrdRun, stop: NoAction) -> None:
+    """Keep the head of a finished branch where a squash, a rebase or a deleted branch cannot lose its proof."""
+    if stop.outcome == "done" and run.pull is not None:
+        archive = Archive(run.session.prd.id, str(run.pull.number), get_current_head(run.session))
+        if run.context.remote.push_ref(archive.ref, archive.head).status:
+            text = (
+                f"{archive.ref} could not be pushed; after a squash, the proof is only at the pull request's own head"
+            )
+            run.context.progress.say("note", text=text)
 
 
 def stop_for_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> PrdOutcome:

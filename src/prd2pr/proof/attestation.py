@@ -12,6 +12,7 @@ from typing import Any
 
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary
 from prd2pr.domain.records import Phase
+from prd2pr.proof.merged import MergeCheck
 from prd2pr.verification.commit_check import CommitCheck
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -117,11 +118,38 @@ def build_summary_predicate(steps: Sequence[AttestedStep]) -> dict[str, Any]:
     }
 
 
+def build_merge_statement(merge: MergeCheck, steps: Sequence[AttestedStep], *, url: str = "") -> StatementJson:
+    """Build the statement about the merged tree: it holds exactly what the steps of the branch proved."""
+    merged = merge.merged
+    facts = {"method": merged.method, "provedHead": merged.head, "onto": merged.onto, "suiteRun": merge.base_moved}
+    tool = {"name": "prd2pr verify", "uri": f"pkg:pypi/prd2pr@{steps[-1].evidence.made_by}", "annotations": facts}
+    return {
+        "_type": STATEMENT_TYPE,
+        "subject": [
+            {"name": "merge", "digest": {"gitCommit": merged.commit}},
+            {"name": "code", "digest": {"gitTree": merge.code_tree}},
+        ],
+        "predicateType": TEST_RESULT,
+        "predicate": {
+            "result": "PASSED",
+            "configuration": [tool],
+            "passedTests": [step.step for step in steps],
+            "warnedTests": [],
+            "failedTests": [],
+        }
+        | ({"url": url} if url else {}),
+    }
+
+
 # --- checking existing statements -------------------------------------------------------------------------------------
 
 
 def check_statement(
-    statement: object, name: str, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck]
+    statement: object,
+    name: str,
+    steps: Sequence[AttestedStep],
+    checked: Sequence[CommitCheck],
+    merge: MergeCheck | None = None,
 ) -> Iterator[Finding]:
     """Check a statement against the verified steps. `name` is its file name."""
     if not isinstance(statement, dict) or statement.get("_type") != STATEMENT_TYPE:
@@ -131,6 +159,9 @@ def check_statement(
         yield make_statement_error("VER203", f"the predicate is not {TEST_RESULT}", name)
         return
     digests = collect_digests(statement)
+    if merge is not None and digests.get("gitCommit") == merge.merged.commit:
+        yield from check_merge_statement(statement, name, steps, merge)
+        return
     step = next((each for each in steps if each.commit == digests.get("gitCommit")), None)
     if step is None:
         about = str(digests.get("gitCommit", "none"))[:10]
@@ -148,6 +179,18 @@ def check_statement(
             yield make_statement_error("VER202", f"its `{field}` differs from the evidence of {step.step}", name)
     if not any(each.commit == step.commit and each.proved for each in checked):
         yield make_statement_error("VER202", f"it attests {step.step}, which is not proved", name)
+
+
+def check_merge_statement(
+    statement: StatementJson, name: str, steps: Sequence[AttestedStep], merge: MergeCheck
+) -> Iterator[Finding]:
+    expected, predicate = build_merge_statement(merge, steps), statement["predicate"]
+    if collect_digests(statement) != collect_digests(expected):
+        what = f"its digests differ from those of the merge {merge.merged.commit[:10]}"
+        yield make_statement_error("VER201", what, name)
+    for field in COMPARED_FIELDS:
+        if predicate.get(field) != expected["predicate"][field]:
+            yield make_statement_error("VER202", f"its `{field}` differs from the proof of the merge", name)
 
 
 def collect_digests(statement: dict[str, Any]) -> dict[str, str]:

@@ -19,12 +19,14 @@ from prd2pr.errors import StateProblem
 from prd2pr.proof.attestation import (
     AttestedStep,
     StatementCheck,
+    build_merge_statement,
     build_statement,
     build_summary_predicate,
     check_statement,
     collect_digests,
     make_statement_error,
 )
+from prd2pr.proof.merged import MergeCheck
 from prd2pr.state.codec import decode_document
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import Git
@@ -59,8 +61,14 @@ def _load_attested_step(git: Git, checked: CommitCheck, config_blob: str) -> Att
     return AttestedStep(checked.commit, checked.step, path, step.evidence, proof.evidence, config_blob)
 
 
-def write_statements(directory: Path, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck], url: str) -> int:
-    """Write one file per proved step, and the predicate to sign for all of them. Return the number of steps."""
+def write_statements(
+    directory: Path,
+    steps: Sequence[AttestedStep],
+    checked: Sequence[CommitCheck],
+    url: str,
+    merge: MergeCheck | None = None,
+) -> int:
+    """Write one file per proved step and one for the merge, and the predicate to sign for all. Return their number."""
     proved = {each.commit for each in checked if each.proved}
     written = [step for step in steps if step.commit in proved]
     directory.mkdir(parents=True, exist_ok=True)
@@ -68,15 +76,20 @@ def write_statements(directory: Path, steps: Sequence[AttestedStep], checked: Se
         (directory / step.file_name).write_text(_dump_json(build_statement(step, url=url)), encoding="utf-8")
     if written:
         (directory / PREDICATE).write_text(_dump_json(build_summary_predicate(written)), encoding="utf-8")
-    return len(written)
+    if merge is not None and written:
+        text = _dump_json(build_merge_statement(merge, written, url=url))
+        (directory / f"merge-{merge.merged.commit[:10]}.intoto.json").write_text(text, encoding="utf-8")
+    return len(written) + (merge is not None)
 
 
 def _dump_json(value: object) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-def check_statement_files(place: Path, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck]) -> StatementCheck:
-    """Check the statements and bundles in `place`, which is a file or a directory."""
+def check_statement_files(
+    place: Path, steps: Sequence[AttestedStep], checked: Sequence[CommitCheck], merge: MergeCheck | None = None
+) -> StatementCheck:
+    """Check the statements and bundles in `place`, which is a file or a directory. `merge` is the proved merge."""
     paths = sorted(path for path in place.rglob("*.json*") if path.is_file()) if place.is_dir() else [place]
     files, signed, findings = 0, 0, list[Finding]()
     for path in paths:
@@ -89,7 +102,7 @@ def check_statement_files(place: Path, steps: Sequence[AttestedStep], checked: S
             if envelope is not None and "gitCommit" not in collect_digests(envelope):
                 findings += check_signed_files(envelope, path)
             else:
-                findings += check_statement(envelope or value, path.name, steps, checked)
+                findings += check_statement(envelope or value, path.name, steps, checked, merge)
     return StatementCheck(files, signed, tuple(findings))
 
 

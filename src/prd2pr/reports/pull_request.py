@@ -20,6 +20,7 @@ from prd2pr.reports.commits import EXACT, BranchCommit, read_branch_commits
 from prd2pr.reports.forge import Forge, PullRequest
 from prd2pr.reports.rendering import render_body, render_page
 from prd2pr.reports.story_reader import read_page_records
+from prd2pr.state.archive import LOCAL, Archive
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import CommitInfo, Git
@@ -58,6 +59,10 @@ def publish_pull_request(
     living_docs: tuple[str, ...] = (),
 ) -> str:
     made = build_pull_request_view(store, branch, limits, following=following, living_docs=living_docs)
+    if made.tone == "proven":
+        archive = Archive(store.prd_id, LOCAL, store.git.rev(branch))
+        store.git.keep_ref(archive.ref, archive.head)
+        made = replace(made, archive=archive.line)
     return forge.publish(
         PullRequest(title=made.title, body=render_body(made), head=made.head, base=made.base, page=render_page(made))
     )

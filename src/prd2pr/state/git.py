@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -28,7 +29,7 @@ from prd2pr.state.git_process import (
 from prd2pr.state.history import CommitInfo, parse_commit
 from prd2pr.state.identity import Committer
 from prd2pr.state.objects import LooseObjects
-from prd2pr.state.remote import Remote
+from prd2pr.state.remote import FETCHED_REFS, NETWORK_VARIABLES, Remote
 from prd2pr.state.tree_objects import TreeObjects
 from prd2pr.state.trees import STATE_DIRECTORY, SUBMODULE, TREE_MODE, BlobRef, RawChange
 
@@ -183,6 +184,25 @@ class Git:
         raw = self._repository.out("for-each-ref", "--format=%(refname)", root).text
         names = (line.removeprefix(root) for line in raw.splitlines())
         return [name for name in names if name.startswith(prefix)]
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Map the full names of the refs below a prefix to their objects."""
+        lines = self._repository.out("for-each-ref", "--format=%(refname) %(objectname)", prefix).text.splitlines()
+        return {name: sha for name, _, sha in (line.partition(" ") for line in lines)}
+
+    def keep_ref(self, ref: str, commit: str) -> None:
+        """Point a ref outside the branches to a commit, so that `git gc` does not remove it."""
+        self._repository.out("update-ref", "-m", "prd2pr: keep", trees.check_path(ref), commit)
+
+    def fetch_from_origin(self, ref: str) -> str | None:
+        """Fetch a ref of the remote `origin` as the local user, and return its commit, or None if that fails."""
+        spec = f"+{ref}:{FETCHED_REFS}/{ref.removeprefix('refs/')}"
+        output = self._repository.run(
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "origin", spec),
+            env={name: os.environ[name] for name in (*NETWORK_VARIABLES, "SSH_AUTH_SOCK") if name in os.environ},
+        )
+        found = self._objects.info(f"{spec.partition(':')[2]}^{{commit}}") if output.status == 0 else None
+        return found.id if found else None
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit; a tree is returned as it is."""
@@ -483,7 +503,7 @@ class Git:
     def set_aside(self, name: str, commit: str) -> str:
         """Keep a commit under a ref outside the branches, so that `git gc` does not remove it."""
         ref = f"refs/prd2pr/aside/{trees.check_path(name)}"
-        self._repository.out("update-ref", "-m", "prd2pr: put aside", ref, commit)
+        self.keep_ref(ref, commit)
         return ref
 
     def user_name(self) -> str:

@@ -80,7 +80,7 @@ class Remote:
 
     def push_ref(self, ref: str, commit: str) -> GitOutput:
         """Push a commit to a ref outside the branches."""
-        return self._run("push", "--porcelain", "--no-verify", self.url, f"{commit}:{ref}")
+        return self._run("push", "--porcelain", "--no-verify", self.url, f"+{commit}:{ref}")
 
     def _read(self, *arguments: str) -> GitOutput:
         """Run a read-only command, and retry it after transient errors."""

@@ -184,6 +184,13 @@ class Bare:
         arguments = [word for parent in parents for word in ("-p", parent)]
         return self.git("commit-tree", tree, *arguments, stdin=message.encode(), env=env)
 
+    def replay(self, commit: CommitFacts, onto: str) -> str:
+        """The tree of a commit's change on top of another commit, as a rebase makes it."""
+        base = self.write_commit(self.commit(commit.parents[0]).tree, [], "base", *(commit.author,) * 2)
+        sides = (self.commit(onto).tree, commit.tree)
+        ours, theirs = (self.write_commit(tree, [base], "side", *(commit.author,) * 2) for tree in sides)
+        return self.git("merge-tree", "--write-tree", ours, theirs).splitlines()[0]
+
     def commit(self, sha: str) -> CommitFacts:
         form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
         words = self.git("log", "-1", f"--format={form}", sha).split("\0")

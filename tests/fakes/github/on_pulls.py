@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fakes.github import shapes
 from fakes.github.context import PAGING, Context, Route, found, made, text
 from fakes.github.fake import FakeGitHub
@@ -24,6 +26,13 @@ def follow_branches(fake: FakeGitHub, repo: Repository) -> None:
             set_state(fake, row, "closed", row.user)
         elif sha != row.pull.head_sha:
             row.pull.head_sha, row.updated_at = sha, fake.stamp()
+            _keep_head(fake, repo, row)
+
+
+def _keep_head(fake: FakeGitHub, repo: Repository, row: Issue) -> None:
+    assert row.pull
+    if fake.bare(repo).has(row.pull.head_sha, "commit"):
+        fake.bare(repo).git("update-ref", f"refs/pull/{row.number}/head", row.pull.head_sha)
 
 
 def open_pull(
@@ -48,6 +57,7 @@ def open_pull(
     part = PullPart(fake.new_id(), branch, heads[branch], base, bases[base], source.full_name, draft)
     row = Issue(fake.new_id(), number, by, title, body, now, now, app=app, pull=part)
     repo.issues[number] = row
+    _keep_head(fake, repo, row)
     return row
 
 
@@ -78,17 +88,30 @@ def _open_one(repo: Repository, source: Repository, branch: str, base: str) -> I
     )
 
 
-def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str, *, squash: bool = False) -> str:
-    """As with the button: a merge commit on the base branch, or one squashed commit."""
+MergeMethod = Literal["merge", "squash", "rebase"]
+
+
+def merge_pull(
+    fake: FakeGitHub, repo: Repository, number: int, by: str, *, method: MergeMethod = "merge", message: str = ""
+) -> str:
+    """As with the button. `message` is what a person writes into the box in place of GitHub's own text."""
     row = repo.issues[number]
     assert row.pull
     follow_branches(fake, repo)
     bare, part, who = fake.bare(repo), row.pull, (by, f"{by}@users.noreply.example.org", fake.stamp())
     onto = bare.heads()[part.base]
-    tree = bare.git("merge-tree", "--write-tree", onto, part.head_sha).splitlines()[0]
-    parents = [onto] if squash else [onto, part.head_sha]
-    message = f"{row.title} (#{number})\n" if squash else f"Merge pull request #{number}\n\n{row.title}\n"
-    sha = bare.write_commit(tree, parents, message, who, who)
+    commits = [bare.commit(sha) for sha in bare.git("rev-list", "--reverse", f"{onto}..{part.head_sha}").splitlines()]
+    if method == "rebase":
+        sha = onto
+        for each in (each for each in commits if len(each.parents) == 1):
+            sha = bare.write_commit(bare.replay(each, sha), [sha], f"{each.message}\n", each.author, who)
+    else:
+        tree = bare.git("merge-tree", "--write-tree", onto, part.head_sha).splitlines()[0]
+        parents = [onto] if method == "squash" else [onto, part.head_sha]
+        details = "\n\n".join(f"* {each.message}" for each in commits)
+        squashed = f"{row.title} (#{number})\n\n{details}\n"
+        merged = f"Merge pull request #{number} from {repo.owner}/{part.head}\n\n{row.title}\n"
+        sha = bare.write_commit(tree, parents, message or (squashed if method == "squash" else merged), who, who)
     bare.move(f"refs/heads/{part.base}", sha, onto)
     set_state(fake, row, "closed", by)
     part.merged_at, part.merged_by, part.merge_sha, part.draft = row.closed_at, by, sha, False

@@ -88,7 +88,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def verify_options(directory: Path) -> argparse.Namespace:
-    unset = dict.fromkeys(("range", "markdown", "workers", "attest", "statements"))
+    unset = dict.fromkeys(("range", "pr", "markdown", "workers", "attest", "statements"))
     # The demo shows a proof, so it ignores cached results of earlier demos on this machine.
     return argparse.Namespace(repo=str(directory), json=False, fresh=True, job=False, **unset)
 

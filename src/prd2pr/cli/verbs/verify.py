@@ -23,13 +23,23 @@ from prd2pr.github.messages.query_replies import ReportRow, VerifyReport
 from prd2pr.github.messages.rendering import report_text
 from prd2pr.memory.commit import make_retention_policy
 from prd2pr.proof.attestation import StatementCheck
+from prd2pr.proof.merged import MergeCheck, MergedBranch, check_merge, find_merge_of, find_newest_merge
 from prd2pr.proof.statement_files import STATEMENTS, check_statement_files, list_attested_steps, write_statements
 from prd2pr.proof.verify import Verifier
-from prd2pr.state.branch_base import BranchStart, find_branch_start, is_base_branch, list_prd_ids
+from prd2pr.state.archive import ARCHIVES, find_proved_head
+from prd2pr.state.branch_base import (
+    USUAL_BASES,
+    BranchStart,
+    find_branch_start,
+    is_base_branch,
+    list_known_bases,
+    list_prd_ids,
+)
 from prd2pr.state.git import Git
 from prd2pr.verification.commit_check import (
     BASE_HOLDS,
     JOINED,
+    OUT_OF_TIME,
     CommitCheck,
     all_proved,
     build_verify_report,
@@ -51,10 +61,20 @@ class BranchProof:
     new_runs: int = 0
     statements_written: int = 0  # the attestation statements
     statements: StatementCheck | None = None
+    merge: MergeCheck | None = None  # if the branch was merged
 
     @property
     def is_complete(self) -> bool:
-        return all_proved(self.checked) and not (self.statements and self.statements.findings)
+        is_merge_proved = self.merge is None or self.merge.proved
+        return all_proved(self.checked) and is_merge_proved and not (self.statements and self.statements.findings)
+
+
+@dataclass(frozen=True)
+class BranchToProve:
+    start: BranchStart
+    head: str
+    merged: MergedBranch | None = None
+    note: str = ""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -70,9 +90,9 @@ def verify_branches(options: argparse.Namespace) -> int:
         job = read_verify_job(read_job(), git) if options.job else None
         if job and job.skip_reason:
             return job.report_nothing()
-        revision_range = job.range if job else options.range
         write = format_discard_text if options.json else print_text
-        proved = [prove_branch(git, start, head, options, write) for start, head in select_ranges(git, revision_range)]
+        branches = select_branches(git, job.range if job else options.range, options.pr)
+        proved = [prove_branch(git, each, options, write) for each in branches]
     if not any(each.checked for each in proved):
         raise CannotJudge("no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
     if options.json:
@@ -88,6 +108,7 @@ def choose_exit_status(proved: list[BranchProof]) -> int:
     if all(each.is_complete for each in proved):
         return 0
     refuted = any(each.statements and each.statements.findings for each in proved)
+    refuted |= any(find.code != OUT_OF_TIME for each in proved if each.merge for find in each.merge.findings)
     checked = [step for each in proved for step in each.checked]
     return 2 if is_only_out_of_time(checked) and not refuted else 1
 
@@ -102,9 +123,11 @@ def format_discard_text(_: str) -> None:
 
 
 def prove_branch(
-    git: Git, start: BranchStart, head: str, options: argparse.Namespace, write: Callable[[str], None]
+    git: Git, branch: BranchToProve, options: argparse.Namespace, write: Callable[[str], None]
 ) -> BranchProof:
     """Verify one branch by the rules of the commit that it started from, never by its own."""
+    start, head = branch.start, branch.head
+    write(branch.note)
     write(f"from {start.commit[:10]} ({start.name}) to {head[:10]}\n")
     config = read_config(git, start.commit)
     # A job ignores cached results, because another workflow could have poisoned them.
@@ -122,8 +145,11 @@ def prove_branch(
         keeping=days,
     )
     checked = tuple(verifier.verify(start.commit, head))
+    merge = check_merge(git, gathering.runner, branch.merged) if branch.merged else None
+    write(format_merge_text(merge) if merge else "")
     runners = [each.runner for each in (gathering, *others) if isinstance(each.runner, CachedRunner)]
     proved = BranchProof(start, head, checked, sum(each.found for each in runners), sum(each.made for each in runners))
+    proved = replace(proved, merge=merge)
     return check_statements(git, proved, options)
 
 
@@ -138,9 +164,10 @@ def check_statements(git: Git, proved: BranchProof, options: argparse.Namespace)
     if path is None and not options.attest:
         return proved
     steps = list_attested_steps(git, proved.start.commit, proved.checked)
-    statements_found = check_statement_files(path, steps, proved.checked) if path else None
+    merge = proved.merge if proved.merge and proved.is_complete else None
+    statements_found = check_statement_files(path, steps, proved.checked, merge) if path else None
     job = read_job()
-    written = write_statements(Path(options.attest), steps, proved.checked, job.run_url) if options.attest else 0
+    written = write_statements(Path(options.attest), steps, proved.checked, job.run_url, merge) if options.attest else 0
     return replace(proved, statements=statements_found, statements_written=written)
 
 
@@ -154,6 +181,52 @@ def find_statements(git: Git, options: argparse.Namespace) -> Path | None:
     default = (git.workdir or git.common_dir) / STATEMENTS
     is_output = options.attest and Path(options.attest).resolve() == default.resolve()
     return default if default.is_dir() and not is_output else None
+
+
+def select_branches(git: Git, given: str | None, pull: int | None) -> list[BranchToProve]:
+    """Return the pull request's branch, a merged branch, or the branches of a range."""
+    if pull is not None:
+        return [select_pull_request(git, str(pull))]
+    if given and ".." not in given and is_part_of_base(git, commit := git.rev(given)):
+        merged = find_newest_merge(git, commit)
+        if merged:
+            return [select_merged_branch(merged)]
+    return [BranchToProve(start, head) for start, head in select_ranges(git, given)]
+
+
+def select_merged_branch(merged: MergedBranch) -> BranchToProve:
+    return BranchToProve(
+        BranchStart(merged.start, "where the branch left its base"),
+        merged.head,
+        merged,
+        f"the branch merged by {merged.commit[:10]}\n",
+    )
+
+
+def select_pull_request(git: Git, number: str) -> BranchToProve:
+    head = find_proved_head(git, number)
+    if head is None:
+        raise CannotJudge(
+            f"pull request {number} cannot be found: neither its head at `origin` nor an archive in this repository",
+            where=f"refs/pull/{number}/head",
+            remedy=f"check the number, or fetch the archives: git fetch origin '{ARCHIVES}/*:{ARCHIVES}/*'",
+        )
+    name = git.default_branch()
+    bases = list(list_known_bases(git, head).values())
+    newest = git.fetch_from_origin(f"refs/heads/{name}") if name else None
+    for base in (newest, *bases) if newest else bases:
+        merged = find_merge_of(git, base, head, number)
+        if merged:
+            return select_merged_branch(merged)
+    note = f"pull request {number} is not merged here; only its branch is proved\n"
+    return BranchToProve(find_branch_start(git, head), head, note=note)
+
+
+def is_part_of_base(git: Git, commit: str) -> bool:
+    """Return whether a base branch, by its name, contains the commit."""
+    names = {*USUAL_BASES, git.default_branch()} - {""}
+    bases = (head for name in names for head in (git.branch_head(name), git.remote_head(name)) if head)
+    return any(git.is_ancestor(commit, base) for base in bases)
 
 
 def select_ranges(git: Git, given: str | None) -> list[tuple[BranchStart, str]]:
@@ -198,6 +271,15 @@ def format_checked_text(checked: CommitCheck) -> str:
     return "\n".join(lines) + "\n"
 
 
+def format_merge_text(merge: MergeCheck) -> str:
+    merged = merge.merged
+    mark = "proved" if merge.proved else "REFUTED"
+    lines = [f"{mark:<10}  {merged.commit[:10]}  {merged.method} of {merged.head[:10]} onto {merged.onto[:10]}"]
+    lines += [f"            {sentence}" for sentence in merge.compared]
+    lines += [f"            {each.code} {each.path}: {each.message}".replace(" : ", ": ") for each in merge.findings]
+    return "\n".join(lines) + "\n"
+
+
 def format_proof_summary(proved: list[BranchProof]) -> str:
     checked = [each for one in proved for each in one.checked]
     lines = [f"warning {code} on {count(number, 'commit')}: {text}" for code, text, number in count_warnings(checked)]
@@ -207,7 +289,10 @@ def format_proof_summary(proved: list[BranchProof]) -> str:
         lines.append(
             f"{format_runs_line(known, sum(one.new_runs for one in proved))} Use --fresh to run all of them again."
         )
-    return "\n".join([*lines, format_verify_total(checked)]) + "\n"
+    total = [format_verify_total(checked)]
+    total += ["the merge is NOT proved" for one in proved if one.merge and not one.merge.proved]
+    total += ["the merge is proved" for one in proved if one.merge and one.merge.proved]
+    return "\n".join([*lines, "; ".join(total)]) + "\n"
 
 
 def format_statement_lines(one: BranchProof) -> list[str]:
@@ -231,6 +316,8 @@ def format_proof_json(proved: list[BranchProof]) -> dict[str, object]:
     extra: dict[str, object] = (
         {"statements": statements[0] if len(statements) == 1 else statements} if statements else {}
     )
+    merges = [one.merge.as_json() for one in proved if one.merge]
+    extra |= {"merge": merges[0]} if merges else {}
     runs = {"made": sum(one.new_runs for one in proved), "known": sum(one.cached_runs for one in proved)}
     return {**found, "runs": runs, **extra, "all_proved": all(one.is_complete for one in proved)}
 

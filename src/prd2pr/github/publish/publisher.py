@@ -32,6 +32,7 @@ from prd2pr.github.publish.proof import mark_refuted
 from prd2pr.github.publish.tracking import list_earlier_pull_titles, publish_tracking
 from prd2pr.reports.pull_request import build_pull_request_view
 from prd2pr.reports.rendering import render_body
+from prd2pr.state.archive import Archive
 from prd2pr.state.branch_base import is_started_after_merge
 from prd2pr.state.store import BranchState
 from prd2pr.verification.commit_check import BranchRefutation
@@ -185,8 +186,11 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
     done = is_ready_for_review(publication)
     if there is None or (there.merged and is_merged_earlier_round(publication, there)):
         text = build_description(publication, "")
-        return hub.open_pull(format_pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
+        there = hub.open_pull(format_pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
     if there.open:
+        if done:
+            archive = Archive(publication.prd.id, str(there.number), publication.head)
+            pull_view = publication.pull_view = replace(pull_view, archive=archive.line)
         title = format_pull_title(pull_view)
         if there.title != title and there.title in list_earlier_pull_titles(publication):
             there = replace(there, title=title)

@@ -94,6 +94,24 @@ FINDINGS: tuple[FindingKind, ...] = (
         remedy="verify again when the machine is less busy; `test.stall_seconds` in .prd2pr.yml gives runs more time.",
     ),
     define_strict_error(
+        "VER301",
+        "the merged code is not what was proved",
+        "After a squash, a rebase or a merge, the code in the base differs from git's own merge of the proved head: "
+        "something was added, changed or left out while merging.",
+        bad="the squash of pull request 5 changes src/shop/points.py, and no step of the branch did",
+        good="the code of the squash is git's merge of the proved head with the base",
+        remedy="compare the merge with the proved head that the report names, and revert what was added.",
+    ),
+    define_strict_error(
+        "VER302",
+        "a test fails on the merged tree",
+        "The base had moved when the branch was merged. Together with what came before, a test fails or is gone that "
+        "passed on the base or on the branch.",
+        bad="merged: tests/test_cart.py::test_total failed",
+        good="every test that passed on either side passes on the merged tree",
+        remedy="fix the merged code; before the next merge, update the branch so that its suite runs on the new base.",
+    ),
+    define_strict_error(
         "VER201",
         "an attestation does not match the branch",
         "The digests of an attestation are not those of a step on this branch: the branch was rewritten since, or "

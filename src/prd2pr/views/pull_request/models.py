@@ -121,3 +121,4 @@ class PullRequestView:
     alarms: tuple[str, ...] = ()  # alarms raised by the moderator
     role_costs: tuple[RoleRow, ...] = ()  # most expensive first
     remarks: tuple[RoleRemark, ...] = ()  # remarks by roles; they do not block anything
+    archive: str = ""  # of a finished branch: the line that a squash message needs so that its proof is found
