@@ -75,7 +75,7 @@ class Git:
         self._objects = ObjectReader(self._repository)
         self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
         self._code_trees: dict[str, str] = {}
-        self.committer = Committer(self._repository)
+        self.committer = Committer(self._read_user)
         self._loose = LooseObjects(common_dir / "objects", self._digest)
         self._tree_objects = TreeObjects(self._objects, self._loose, self.empty_tree)
         # Objects never change, and the same few are read repeatedly.
@@ -505,6 +505,9 @@ class Git:
         ref = f"refs/prd2pr/aside/{trees.check_path(name)}"
         self.keep_ref(ref, commit)
         return ref
+
+    def _read_user(self) -> str:
+        return self._repository.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT").text
 
     def user_name(self) -> str:
         return self.committer.user_name

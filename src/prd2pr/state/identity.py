@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from prd2pr.errors import IdentityMissing
 from prd2pr.state.commit_message import append_trailer
-from prd2pr.state.git_process import GitRunner
 
 BOT_NAME = "prd2pr"  # in records of what a run on GitHub decided itself
 ASSISTED_BY, SIGNED_OFF_BY = "Assisted-by", "Signed-off-by"
@@ -33,7 +32,7 @@ def make_account_identity(login: str, account: int, server_url: str) -> Identity
 class Committer:
     """The author and committer of the commits made in one repository."""
 
-    runner: GitRunner
+    read_user: Callable[[], str]  # `git var GIT_AUTHOR_IDENT`; empty if git does not know the user
     account: Callable[[], Identity] | None = None  # on GitHub; asked once, before the first commit
     signs_off: bool = False
     _known: Identity | None = None
@@ -41,7 +40,7 @@ class Committer:
     def identify(self) -> Identity:
         """Return the author of commits, or raise IdentityMissing."""
         if self._known is None:
-            self._known = self.account() if self.account else read_user_identity(self.runner)
+            self._known = self.account() if self.account else parse_user_identity(self.read_user())
         return self._known
 
     @property
@@ -53,10 +52,9 @@ class Committer:
         return append_trailer(message, SIGNED_OFF_BY, str(self.identify())) if self.signs_off else message
 
 
-def read_user_identity(runner: GitRunner) -> Identity:
-    output = runner.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT")
-    name, _, rest = output.text.partition(" <")
-    if output.status or not name or ">" not in rest:
+def parse_user_identity(text: str) -> Identity:
+    name, _, rest = text.partition(" <")
+    if not name or ">" not in rest:
         raise IdentityMissing(
             "git does not know who you are, and you are the author of the commits",
             where="user.name and user.email",
