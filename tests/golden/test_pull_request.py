@@ -78,10 +78,10 @@ def subjects(place: Path, span: str) -> dict[str, str]:
 def test_the_page_of_a_finished_branch(branch: Branch, tmp_path: Path) -> None:
     """Nothing is left to do on the branch, so that `run` only publishes the page again."""
     place = branch.clone(tmp_path)
-    before = git(place, "for-each-ref")
+    before = git(place, "for-each-ref", "refs/heads")
     done = program(place, "run", branch.path, "--model", branch.model)
     check(f"{branch.bundle}/run_again.txt", without_place(done.text, place))
-    assert git(place, "for-each-ref") == before
+    assert git(place, "for-each-ref", "refs/heads") == before
     check(f"{branch.bundle}/pull_request.md", (place / PAGES / f"{branch.prd}.md").read_text(encoding="utf-8"))
     if branch is JAVASCRIPT:  # the page of the other one has half a megabyte of patches
         check(f"{branch.bundle}/pull_request_page.txt", page_text(place / PAGES / f"{branch.prd}.html"))
