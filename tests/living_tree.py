@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from prd2pr.domain.documents import is_document
+from prd2pr.domain.documents import is_document, select_documents
 from prd2pr.domain.memory_records import Memory
 from prd2pr.domain.records import (
     Backlog,
@@ -20,7 +20,14 @@ from prd2pr.domain.records import (
     Step,
     Story,
 )
-from prd2pr.livingdocs.render import RenderedDocs, render_tree
+from prd2pr.livingdocs.render import (
+    DocsSource,
+    IntegratedStory,
+    RenderedDocs,
+    list_code_files,
+    render_docs,
+    render_tree,
+)
 from prd2pr.state.codec import encode_document
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PrdLayout, build_memory_path
@@ -48,8 +55,13 @@ class LivingTree:
         cycles = {layout.cycle(story.id): encode_document(cycle) for story, cycle in stories if cycle}
         return self.put({layout.prd: encode_document(prd), layout.backlog: encode_document(backlog), **cycles})
 
-    def render(self, directory: str = "docs") -> RenderedDocs:
-        return render_tree(self.git, self.tree, directory)
+    def render(self, directory: str = "docs", *names: str) -> RenderedDocs:
+        return render_tree(self.git, self.tree, directory, selected=select_documents(names))
+
+    def integrate(self, prd: str, story: str, cycle: Cycle) -> dict[str, bytes | None]:
+        """The documents in the commit that integrates a story."""
+        source = DocsSource(self.git, list_code_files(self.git, self.tree), self.tree)
+        return render_docs(source, IntegratedStory(prd, story, cycle)).files
 
     def docs_text(self, name: str) -> str:
         """A document as it is in the tree now."""
@@ -61,7 +73,7 @@ class LivingTree:
         self.put(files)
         assert self.render().files == {}, "rendered again, it is another"
         made = {path: data for path, data in files.items() if is_document(path)}
-        return {path.rpartition("/")[2].removesuffix(".md"): data.decode() for path, data in made.items()}
+        return {path.rpartition("/")[2].removesuffix(".md"): data.decode() for path, data in made.items() if data}
 
 
 def prd(name: str = "shop", title: str = "A shop", text: str = "It sells.") -> Prd:

@@ -9,7 +9,14 @@ import json
 import re
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
@@ -17,12 +24,13 @@ from pydantic_core import PydanticUndefined
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.context_budget import DEFAULT_ROLE_TOKENS, ROLE_TOKENS, SHARED_TOKENS
 from prd2pr.domain.costs.estimate import Price
+from prd2pr.domain.documents import DOCUMENT_NAMES, LivingDocument, select_documents
 from prd2pr.domain.evidence import Severity
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.scheduling import MAX_JOBS, MAX_WORKERS
 from prd2pr.domain.stack import PYTHON, Stack
 from prd2pr.domain.stack_policy import STORY_TESTS
-from prd2pr.prd.validation_messages import unwrap_optional
+from prd2pr.prd.validation_messages import find_close_match, unwrap_optional
 
 CONFIG_PATH = ".prd2pr.yml"
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -227,17 +235,46 @@ class Gates(ConfigSection):
     allow_manifest: bool = Field(default=False, description="Let GREEN change dependency manifests.")
 
 
+def _check_document_name(name: str) -> str:
+    if name not in DOCUMENT_NAMES:
+        meant = find_close_match(name, DOCUMENT_NAMES)
+        raise ValueError(
+            f"{f'Did you mean `{meant}`? ' if meant else ''}The documents are: {', '.join(DOCUMENT_NAMES)}."
+        )
+    return name
+
+
+DocumentName = Annotated[
+    str, AfterValidator(_check_document_name), WithJsonSchema({"type": "string", "enum": [*DOCUMENT_NAMES]})
+]
+
+
 class Docs(ConfigSection):
     enabled: bool = Field(
         default=True,
         description="Write the living docs with each finished story, in the commit that integrates it. "
-        "Text outside the generated sections is kept.",
+        "Text outside the generated sections is kept. `docs: off` is short for `enabled: false`.",
     )
     directory: str = Field(
         default="docs",
         pattern=DIRECTORY_PATTERN,
         description="Directory of the living docs; `.` is the root of the repository.",
     )
+    documents: tuple[DocumentName, ...] = Field(
+        default=(),
+        strict=False,  # `_switch_off` gets Python lists
+        description="The documents to write, each if it has something to say. Empty for all: "
+        f"{', '.join(DOCUMENT_NAMES)}.",
+    )
+
+    @property
+    def selected(self) -> frozenset[LivingDocument]:
+        return select_documents(self.documents)
+
+
+def _switch_off(value: Any) -> Any:
+    """Accept `docs: off`."""
+    return {"enabled": False} if value in ("off", False) else value
 
 
 class PageSettings(ConfigSection):
@@ -389,7 +426,9 @@ class Config(ConfigSection):
         description="Whether tests run in a sandbox. required: do not run without a complete sandbox; "
         "preferred: use what is available, and verdicts name what is missing; off: no sandbox, and verdicts say so.",
     )
-    docs: Docs = Field(default_factory=Docs, description="The living docs.")
+    docs: Annotated[Docs, BeforeValidator(_switch_off, json_schema_input_type=Docs | Literal["off", False])] = Field(
+        default_factory=Docs, description="The living docs."
+    )
     page: PageSettings = Field(
         default_factory=PageSettings, description="Screenshots of the project's pages for each finished story."
     )

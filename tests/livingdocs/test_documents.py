@@ -6,7 +6,7 @@ import pytest
 
 from living_tree import LivingTree, done, prd
 from mermaid_check import check_diagrams
-from prd2pr.domain.documents import DOCUMENTS, list_living_paths
+from prd2pr.domain.documents import list_living_paths
 from prd2pr.domain.memory_records import (
     DecisionRecord,
     EstimateRecord,
@@ -34,13 +34,10 @@ SHOP = {
 }  # fmt: skip
 
 
-def test_an_empty_repository_gets_fourteen_documents(tree: LivingTree) -> None:
-    docs = tree.docs()
-    assert set(docs) == {document.name for document in DOCUMENTS}
-    assert "The repository has no files yet." in docs["CODEBASE_MAP"]
-    assert "No story is finished yet" in docs["ESTIMATES"]
-    assert "|" not in docs["DEPLOYMENT"] + docs["CI_CD"]
-    assert all(check_diagrams(text) == 0 for text in docs.values())
+def test_a_repository_without_content_gets_no_documents(tree: LivingTree) -> None:
+    assert tree.docs() == {}
+    assert {each.word for each in tree.render().documents} == {"nothing to say"}
+    assert tree.put({"README.md": "# Shop\n", "notes.txt": "Buy milk.\n"}).docs() == {}
 
 
 def test_a_python_project(tree: LivingTree) -> None:
@@ -52,8 +49,11 @@ def test_a_python_project(tree: LivingTree) -> None:
     assert "Import cycle:" not in docs["ARCHITECTURE"]
     assert "| `httpx` | `shop.cart` |" in docs["ARCHITECTURE"]
     assert "| `shop` | `shop.cli:main` |" in docs["ARCHITECTURE"]
-    assert "[`src/shop/cli.py:6`](../src/shop/cli.py#L6)" in docs["SECURITY"] and "`eval()`" in docs["SECURITY"]
-    assert "`.gitignore` excludes `.env`." in docs["SECURITY"]
+    assert (
+        "[`src/shop/cli.py:6`](../src/shop/cli.py#L6)" in docs["SECURITY_REVIEW"]
+        and "`eval()`" in docs["SECURITY_REVIEW"]
+    )
+    assert "`.gitignore` excludes `.env`." in docs["SECURITY_REVIEW"]
     assert "| `SHOP_CODE` | required |" in docs["INFRASTRUCTURE"]
     assert "`python -m pytest`" in docs["RUNBOOK"]
     assert check_diagrams(docs["ARCHITECTURE"]) == 1
@@ -94,7 +94,7 @@ def test_a_project_in_other_languages(tree: LivingTree) -> None:
     assert "| `src/shop/sell` | `src/shop/money` | `src/index` |" in docs["ARCHITECTURE"]
     assert "| POST | `/sell` |" in docs["ROUTING"]
     assert "`npm test`" in docs["RUNBOOK"] and "`npm start`" in docs["RUNBOOK"]
-    assert "no Python code" in docs["SECURITY"]
+    assert "SECURITY_REVIEW" not in docs, "only Python code is scanned"
 
 
 def worked(tree: LivingTree) -> LivingTree:
@@ -220,10 +220,10 @@ def test_risks_of_the_security_role(tree: LivingTree) -> None:
             '{"story": "shop-2", "what": "Leak", "severity": "critical", "required_test": {"text": "Hide it"}}, 3]}}',
         }
     )
-    text = tree.docs()["SECURITY"]
+    text = tree.docs()["SECURITY_REVIEW"]
     assert text.index("| Leak | critical | shop-2 | Hide it |") < text.index("| Replay | low | shop |  |")
     tree.put({".orch-state/prds/shop/pipeline/security.json": '{"output": {"risks": []}}'})
-    assert "no risks were reported" in tree.render().files["docs/SECURITY.md"].decode()
+    assert "SECURITY_REVIEW" not in tree.docs(), "no risks were reported"
 
 
 # --- allowed locations ------------------------------------------------------------------------------------------------
@@ -235,11 +235,11 @@ def test_no_document_is_written_where_tests_tools_or_git_read(directory: str) ->
 
 
 def test_documents_can_be_at_the_root() -> None:
-    assert "ARCHITECTURE.md" in list_living_paths(".") and len(list_living_paths(".")) == 14
+    assert "ARCHITECTURE.md" in list_living_paths(".") and len(list_living_paths(".")) == 16
     assert list_living_paths("./docs/")[-1] == "docs/.gitattributes", "at the root it would affect all files"
     assert list_living_paths("docs", PathRules(protected=("docs",))) == ()
     assert list_living_paths("docs", PathRules(tests=("docs",))) == ()
-    assert len(list_living_paths("docs", PathRules(source=(".",)))) == 15
+    assert len(list_living_paths("docs", PathRules(source=(".",)))) == 19
 
 
 def test_links_unusual_modes_and_case_variants_are_not_touched(tree: LivingTree) -> None:

@@ -70,5 +70,5 @@ def test_records_of_the_upcoming_commit_are_included(tree: LivingTree) -> None:
 def test_undecodable_file_names_are_handled(tree: LivingTree) -> None:
     odd = os.fsdecode(b"src/\xff\xfe.py")
     docs = tree.put({odd: "def f(): ...\neval(f)\n", "src/a\nb.py": "import os\nos.environ['X']\n"}).docs()
-    assert "src/%FF%FE.py#L2" in docs["SECURITY"]
+    assert "src/%FF%FE.py#L2" in docs["SECURITY_REVIEW"]
     assert "a\\u{a}b.py" in docs["CODEBASE_MAP"]

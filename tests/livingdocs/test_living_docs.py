@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from branch_work import forge
-from prd2pr.domain.documents import DOCUMENTS
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, World, designed, say, submit, use, write
 
-PATHS = ["docs/.gitattributes", *(f"docs/{document.file}" for document in DOCUMENTS)]
+SAYING = ("ARCHITECTURE", "CHANGELOG", "CODEBASE_MAP", "ESTIMATES", "README", "RUNBOOK", "TRACE")
+PATHS = ["docs/.gitattributes", *(f"docs/{name}.md" for name in SAYING)]
 BEGIN, END = "<!-- prd2pr:begin ARCHITECTURE -->", "<!-- prd2pr:end ARCHITECTURE -->"
 
 
@@ -62,12 +62,12 @@ def test_finished_story_updates_the_docs_and_keeps_hand_edits(world: World) -> N
     verified = world.verify("--json").json
     assert verified["total"]["proved"] == 9 and verified["total"]["unproven"] == 1, "the hand edit proves nothing"
     page = (world.repo / ".git/prd2pr/pr/calc.md").read_text()
-    assert "<summary>Living docs changed (14)</summary>" in page and "- `docs/ARCHITECTURE.md` changed" in page
+    assert "<summary>Living docs changed (7)</summary>" in page and "- `docs/ARCHITECTURE.md` changed" in page
 
     gate = ("gate", "integrated", "--base", f"{world.branch}~1", "--head", world.branch)
     assert world.program(*gate).status == 0
     world.git("switch", "-q", world.branch)
-    assert world.program("docs", "--check").out == "Current: 14 of 14 documents.\n"
+    assert world.program("docs", "--check").out == "Current: 7 of 7 documents.\n"
     assert world.program("docs", "--write").status == 0
     assert world.git("status", "--porcelain") == "", "written again, nothing changes"
 
@@ -75,7 +75,7 @@ def test_finished_story_updates_the_docs_and_keeps_hand_edits(world: World) -> N
     stale = world.program("docs", "--check")
     assert stale.status == 1 and "stale: docs/CODEBASE_MAP.md" in stale.out and "RUNBOOK" not in stale.out
     told = world.program("docs", "--json").json
-    assert told["stale"] and {each["state"] for each in told["documents"]} == {"current", "changed"}
+    assert told["stale"] and {each["state"] for each in told["documents"]} == {"current", "changed", "nothing to say"}
     assert world.program("docs", "--write").status == 0
     assert world.program("docs", "--check").status == 0
     assert raw(world, "docs/ARCHITECTURE.md").startswith(b"before\r\n" + mine)
@@ -102,8 +102,8 @@ def test_other_directory_and_broken_markers(world: World) -> None:
     assert done.status == 0, done.out + done.err
     assert "handbook/made/ARCHITECTURE.md is left unchanged" in done.out
     assert world.show("handbook/made/ARCHITECTURE.md") == broken.strip()
-    assert len(tracked(world, under="handbook")) == 15 and tracked(world) == []
-    assert "](../../pyproject.toml)" in world.show("handbook/made/DEPLOYMENT.md")
+    assert len(tracked(world, under="handbook")) == len(PATHS) and tracked(world) == []
+    assert "](../../tests/unit/calc-1/" in world.show("handbook/made/TRACE.md")
     assert world.verify().status == 0
 
 
@@ -130,12 +130,12 @@ def test_docs_directory_inside_tests_is_not_written(world: World) -> None:
 def test_docs_can_be_written_elsewhere_but_not_over_ignored_files(world: World) -> None:
     out = world.root / "out"
     assert world.program("docs", "--out", str(out)).status == 0
-    assert sorted(path.name for path in out.iterdir()) == sorted(document.file for document in DOCUMENTS)
+    assert sorted(path.name for path in out.iterdir()) == ["CODEBASE_MAP.md", "README.md", "RUNBOOK.md"]
     assert world.git("status", "--porcelain") == ""
-    world.write({".gitignore": "docs/ROUTING.md\n", "docs/ROUTING.md": "mine\n"})
+    world.write({".gitignore": "docs/CODEBASE_MAP.md\n", "docs/CODEBASE_MAP.md": "mine\n"})
     told = world.program("docs", "--write")
-    assert told.status == 0 and "docs/ROUTING.md is left unchanged:" in told.out
-    assert (world.repo / "docs/ROUTING.md").read_text() == "mine\n"
+    assert told.status == 0 and "docs/CODEBASE_MAP.md is left unchanged:" in told.out
+    assert (world.repo / "docs/CODEBASE_MAP.md").read_text() == "mine\n"
     assert world.program("docs", "--check").status == 1, "a skipped document may be out of date"
     world.write({".gitignore": ""})
     assert world.program("docs", "--write").status == 0
@@ -143,7 +143,7 @@ def test_docs_can_be_written_elsewhere_but_not_over_ignored_files(world: World) 
     world.write({"docs/RUNBOOK.md": falsified})
     checked = world.program("docs", "--check")
     assert checked.status == 1 and "docs/RUNBOOK.md is left unchanged" in checked.out
-    assert "Not checked: 1 of 14 documents" in checked.out and "Current:" not in checked.out
+    assert "Not checked: 1 of 3 documents" in checked.out and "Current:" not in checked.out
     assert world.program("docs", "--write", "--check").status == 2
 
 
@@ -223,6 +223,46 @@ def test_verify_renders_docs_again_and_refuses_other_text(world: World) -> None:
     steps = world.verify(world.branch, "--json").json["steps"]
     warned = [finding["path"] for finding in steps[-1]["findings"] if finding["code"] == "INT106"]
     assert "docs/RUNBOOK.md" in warned, "and whoever reads it is told so"
+
+
+EARLIER = """# Routing
+
+How requests and commands reach the code.
+
+<!-- prd2pr:begin ROUTING -->
+No routes were found.
+<!-- prd2pr:end ROUTING -->
+"""
+
+
+def test_a_step_may_remove_a_document_and_add_to_the_changelog(world: World) -> None:
+    """Both are judged byte for byte, whatever `docs.documents` selects when the step is verified."""
+    log = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Numbers\n"
+    settings = "docs:\n  documents: [routing, trace, changelog, runbook]\n"
+    world.write({"docs/ROUTING.md": EARLIER, "CHANGELOG.md": log, ".prd2pr.yml": settings})
+    world.commit("as an earlier version left it")
+    done = world.run("--story", "calc-1")
+    assert done.status == 0, done.out + done.err
+    assert tracked(world) == ["docs/.gitattributes", "docs/README.md", "docs/RUNBOOK.md", "docs/TRACE.md"]
+    assert world.show("CHANGELOG.md").startswith(f"{log}- ") and "(`calc-1`)" in world.show("CHANGELOG.md")
+    assert "- `docs/ROUTING.md` removed" in (world.repo / ".git/prd2pr/pr/calc.md").read_text()
+    assert world.verify().status == 0
+    honest = world.git("rev-parse", world.branch)
+    world.write({".prd2pr.yml": "docs:\n  documents: [architecture]\n"})
+    world.commit("other documents")
+    assert world.verify().status == 0
+    claimed = world.show("CHANGELOG.md") + "\n- Free beer\n"
+    (world.root / "log.md").write_text(claimed)
+    blob = world.git("hash-object", "-w", str(world.root / "log.md"))
+
+    def seen(evidence: dict[str, Any]) -> None:
+        evidence["living_docs"]["CHANGELOG.md"] = blob
+        for change in evidence["changes"]:
+            if change["path"] == "CHANGELOG.md":
+                change["new_blob"] = blob
+
+    world.git("branch", "-f", world.branch, honest)
+    assert "INT105" in forge(world, {"CHANGELOG.md": claimed}, seen=seen)
 
 
 @pytest.mark.slow

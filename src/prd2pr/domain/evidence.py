@@ -256,7 +256,7 @@ class Evidence(Document):
     bite_before: MutationResult | None = None  # REFACTOR: mutation testing of the code before
     parity: DifferentialResult | None = None  # REFACTOR: old code compared with new; None if not done
     removal: Removal | None = None  # REFACTOR: removed dead code and its tests
-    living_docs: dict[str, str] = Field(default_factory=dict)  # INTEGRATED: blob by path, as rendered
+    living_docs: dict[str, str] = Field(default_factory=dict)  # INTEGRATED: blob by path; "" if removed
     docs_made_by: str = ""  # the version that wrote the docs, if this one cannot render them identically
     held_out: HiddenExamplesEvidence | None = None  # RED and GREEN; None if not checked
     pages: tuple[PageScreenshot, ...] = ()  # INTEGRATED: screenshots in the same commit, which no gate judges

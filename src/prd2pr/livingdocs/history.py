@@ -137,7 +137,7 @@ class LivingFacts:
     repository: Repository = field(default_factory=Repository)
     prds: tuple[PrdHistory, ...] = ()  # sorted by id
     memory: Memories = field(default_factory=Memories)
-    by_people: Mapping[str, str] = field(default_factory=dict)  # by document: the text outside of its generated part
+    released: str = ""  # the hand-written text of the CHANGELOG, which names stories that are released
 
     def done(self) -> Iterator[StoryHistory]:
         for worked in self.prds:

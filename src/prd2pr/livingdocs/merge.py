@@ -16,10 +16,11 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class MergedDocument(NamedTuple):
-    """The merged file. `content` is None if the file is left unchanged because of `problem`."""
+    """The merged file. `content` is None if the file is left unchanged, or if it is `removed`."""
 
-    content: bytes | None
+    content: bytes | None = None
     problem: str = ""
+    removed: bool = False
 
 
 def format_marks(document: LivingDocument) -> tuple[str, str]:
@@ -27,24 +28,59 @@ def format_marks(document: LivingDocument) -> tuple[str, str]:
 
 
 def merge_document(document: LivingDocument, existing: bytes | None, generated: str) -> MergedDocument:
-    """Return the document with its generated part replaced or appended."""
+    """Return the document with its generated part replaced or appended.
+
+    A document with nothing to say is not created. If nobody has written in it, it is removed; otherwise its generated
+    part becomes empty.
+    """
     begin, end = format_marks(document)
     # Templates escape untrusted text; this is a second defence against forged marks.
-    body = f"{NOTICE}\n\n{_FORGED.sub('&lt;!--', generated).strip()}\n\n"
+    body = f"{NOTICE}\n\n" + (f"{_FORGED.sub('&lt;!--', generated).strip()}\n\n" if generated else "")
     if not existing:
-        return MergedDocument(f"# {document.title}\n\n{document.about}\n\n{begin}\n{body}{end}\n".encode())
-    problem = find_merge_problem(document, existing)
+        new = f"{_format_heading(document)}{begin}\n{body}{end}\n".encode()
+        return MergedDocument(new if generated and document.adoption != "marked" else None)
+    found, problem = [*_MARK.finditer(existing)], find_merge_problem(document, existing)
+    if not _MARK_LIKE.search(existing) and not (generated and document.adoption == "append"):
+        return MergedDocument()
     if problem:
-        return MergedDocument(None, problem)
-    found = [*_MARK.finditer(existing)]
-    if found:
-        opened, closed = found
-        start = existing.index(b"\n", opened.end()) + 1
-        line_end = "\r\n" if existing[:start].endswith(b"\r\n") else "\n"
-        return MergedDocument(existing[:start] + _encode(body, line_end) + existing[closed.start() :])
-    line_end = "\r\n" if existing.count(b"\r\n") * 2 > existing.count(b"\n") else "\n"
-    gap = "\n" if existing.endswith(b"\n") else "\n\n"
-    return MergedDocument(existing + _encode(f"{gap}{begin}\n{body}{end}\n", line_end))
+        return MergedDocument(problem=problem)
+    if not found:
+        line_end = "\r\n" if existing.count(b"\r\n") * 2 > existing.count(b"\n") else "\n"
+        gap = "\n" if existing.endswith(b"\n") else "\n\n"
+        return MergedDocument(existing + _encode(f"{gap}{begin}\n{body}{end}\n", line_end))
+    if not (generated and document.adoption != "marked") and not has_human_text(document, existing):
+        return MergedDocument(removed=True)
+    opened, closed = found
+    start = existing.index(b"\n", opened.end()) + 1
+    line_end = "\r\n" if existing[:start].endswith(b"\r\n") else "\n"
+    return MergedDocument(existing[:start] + _encode(body, line_end) + existing[closed.start() :])
+
+
+def _format_heading(document: LivingDocument) -> str:
+    return f"# {document.title}\n\n{document.about}\n\n"
+
+
+def has_human_text(document: LivingDocument, existing: bytes) -> bool:
+    """Return whether the text outside of the marks is not just the heading of a new document."""
+    return extract_human_text(document, existing).split() != _format_heading(document).split()
+
+
+def has_marks(document: LivingDocument, existing: bytes) -> bool:
+    """Return whether the file has a valid pair of marks."""
+    return bool(_MARK.search(existing)) and not find_merge_problem(document, existing)
+
+
+def is_adopted(document: LivingDocument, existing: bytes) -> bool:
+    """Return whether a person has made the file their own and keeps the generated part in it."""
+    return has_marks(document, existing) and has_human_text(document, existing)
+
+
+def extract_generated_text(document: LivingDocument, existing: bytes | None) -> str:
+    """Return the text between the marks, without the notice."""
+    if not existing or not has_marks(document, existing):
+        return ""
+    opened, closed = _MARK.finditer(existing)
+    return existing[opened.end() : closed.start()].decode("utf-8", "replace").replace(NOTICE, "").strip()
 
 
 def find_merge_problem(document: LivingDocument, existing: bytes) -> str:
@@ -73,8 +109,10 @@ def extract_human_text(document: LivingDocument, existing: bytes | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
-def keeps_human_text(document: LivingDocument, before: bytes | None, after: bytes) -> bool:
-    """Return whether only the generated part changed."""
+def keeps_human_text(document: LivingDocument, before: bytes | None, after: bytes | None) -> bool:
+    """Return whether only the generated part changed. Without text by people, the document may be removed."""
+    if after is None:
+        return before is not None and has_marks(document, before) and not has_human_text(document, before)
     if find_merge_problem(document, after) or not _MARK.search(after):
         return False
     if not before:

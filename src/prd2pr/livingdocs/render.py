@@ -6,19 +6,28 @@ gives the same bytes.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import posixpath
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from urllib.parse import quote
 
 from prd2pr.domain.documents import (
+    ALL_DOCUMENTS,
+    CHANGELOG,
     DOCUMENTS,
-    MERGE_ATTRIBUTES_TEXT,
+    INDEX,
+    OWN_CHANGELOG,
     PLAIN_FILE,
+    README,
+    SECURITY,
+    SECURITY_POLICY,
     LivingDocument,
+    format_attributes,
     get_attributes_path,
     get_document_path,
+    is_own_attributes,
+    list_documents,
     list_living_paths,
 )
 from prd2pr.domain.evidence import Evidence, Proof, RunSummary, TestResult, Verdict
@@ -36,6 +45,8 @@ from prd2pr.livingdocs.documents.finished_stories import (
     build_changelog_view,
     build_decisions_view,
     build_estimates_view,
+    build_readme_view,
+    list_changelog_entries,
 )
 from prd2pr.livingdocs.documents.operations import (
     build_ci_view,
@@ -46,12 +57,15 @@ from prd2pr.livingdocs.documents.operations import (
 from prd2pr.livingdocs.documents.runbook import build_runbook_view
 from prd2pr.livingdocs.documents.trace import build_trace_view
 from prd2pr.livingdocs.history import LivingFacts, PrdHistory
-from prd2pr.livingdocs.merge import MergedDocument, extract_human_text, merge_document
-from prd2pr.livingdocs.readers.languages import detect_file_language, is_vendored
-from prd2pr.livingdocs.readers.other_file import read_source_file
-from prd2pr.livingdocs.readers.settings import is_settings_file, read_project_settings
-from prd2pr.livingdocs.readers.source_file import SourceFile, source_file_from_json, source_file_to_json
-from prd2pr.livingdocs.repository import Repository
+from prd2pr.livingdocs.merge import (
+    extract_generated_text,
+    extract_human_text,
+    has_human_text,
+    is_adopted,
+    merge_document,
+)
+from prd2pr.livingdocs.own_changelog import add_changelog_entries, is_own_changelog
+from prd2pr.livingdocs.repository import read_repository
 from prd2pr.livingdocs.state import StateReader
 from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.state.git import BlobRef, Git
@@ -60,26 +74,32 @@ from prd2pr.templating import Filters, get_environment
 from prd2pr.views.stories.trace import list_uncovered_requirements
 from prd2pr.views.untrusted_text import escape_line, escape_prose, format_code_span
 
-LARGEST_SOURCE = 500_000  # in bytes; larger files are assumed to be generated
-MAX_SOURCES = 20_000
-REGULAR = frozenset({"100644", "100755"})
+
+class DocumentContent(NamedTuple):
+    build_view: Callable[[LivingFacts], dict[str, object]]
+    says: tuple[str, ...]  # the document has something to say if one of these values of its view is not empty
 
 
-VIEWS: dict[str, Callable[[LivingFacts], dict[str, object]]] = {
-    "CODEBASE_MAP": build_map_view,
-    "ARCHITECTURE": build_architecture_view,
-    "DECISIONS": build_decisions_view,
-    "PATTERNS": build_patterns_view,
-    "SECURITY": build_security_view,
-    "FAILURES": build_failures_view,
-    "ESTIMATES": build_estimates_view,
-    "CHANGELOG": build_changelog_view,
-    "INFRASTRUCTURE": build_infrastructure_view,
-    "DEPLOYMENT": build_deployment_view,
-    "ROUTING": build_routing_view,
-    "CI_CD": build_ci_view,
-    "RUNBOOK": build_runbook_view,
-    "TRACE": build_trace_view,
+_REVIEW = DocumentContent(
+    build_security_view, ("notes", "places", "secret_settings", "secret_files", "unpinned_actions")
+)
+CONTENTS: dict[str, DocumentContent] = {
+    "CODEBASE_MAP": DocumentContent(build_map_view, ("directories",)),
+    "ARCHITECTURE": DocumentContent(build_architecture_view, ("graphs", "entry_points", "libraries", "designs")),
+    "DECISIONS": DocumentContent(build_decisions_view, ("stories", "assumptions", "spikes")),
+    "PATTERNS": DocumentContent(build_patterns_view, ("patterns", "habits")),
+    "SECURITY_REVIEW": _REVIEW,
+    "SECURITY": _REVIEW,
+    "FAILURES": DocumentContent(build_failures_view, ("failures", "lessons")),
+    "ESTIMATES": DocumentContent(build_estimates_view, ("rows",)),
+    "CHANGELOG": DocumentContent(build_changelog_view, ("sections", "released")),
+    "INFRASTRUCTURE": DocumentContent(build_infrastructure_view, ("running", "variables")),
+    "DEPLOYMENT": DocumentContent(build_deployment_view, ("deliveries", "running", "targets", "rollback")),
+    "ROUTING": DocumentContent(build_routing_view, ("routes", "outer", "programs", "commands")),
+    "CI_CD": DocumentContent(build_ci_view, ("pipelines", "hooks")),
+    "RUNBOOK": DocumentContent(build_runbook_view, ("set_up", "tests", "start", "processes")),
+    "TRACE": DocumentContent(build_trace_view, ("prds", "not_traced")),
+    "README": DocumentContent(build_readme_view, ("prds",)),
 }
 
 
@@ -152,6 +172,7 @@ class DocsSource:
     state_tree: str
     directory: str = "docs"
     rules: PathRules = CONVENTIONS
+    selected: frozenset[LivingDocument] = ALL_DOCUMENTS
     known: BranchState | None = None  # the state of one PRD, if already read
     own: Sequence[Memory] = ()  # memory records that the same commit adds
     elsewhere: bool = False  # documents are written outside of the tree, so nothing in it can block them
@@ -175,18 +196,32 @@ class IntegratedStory:
 class DocumentState:
     document: LivingDocument
     path: str
-    content: bytes | None  # None if it is left unchanged
+    content: bytes | None  # None if it is left unchanged or removed
     existing: bytes | None
     problem: str = ""
+    removed: bool = False
+    says: bool = True  # whether there is something to say
 
     @property
     def changes(self) -> bool:
-        return self.content is not None and self.content != self.existing
+        return self.removed or (self.content is not None and self.content != self.existing)
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the file exists after the rendering."""
+        return not self.removed and (self.content is not None or self.existing is not None)
+
+    @property
+    def is_written(self) -> bool:
+        """Return whether the document is generated, or should be."""
+        return self.removed or self.content is not None or bool(self.problem)
 
     @property
     def word(self) -> str:
-        if self.problem:
-            return "left alone"
+        if not self.is_written:
+            return "not selected" if self.says else "nothing to say"
+        if self.problem or self.removed:
+            return "removed" if self.removed else "left alone"
         return ("new" if self.existing is None else "changed") if self.changes else "current"
 
 
@@ -194,13 +229,17 @@ class DocumentState:
 class RenderedDocs:
     documents: tuple[DocumentState, ...]
     problems: tuple[str, ...] = ()  # problems that are not about a single document
-    merging: str = ""  # path of the .gitattributes to write; empty if it exists or is not needed
+    attributes: Mapping[str, bytes] = field(default_factory=dict)  # the .gitattributes to write, if it differs
 
     @property
-    def files(self) -> dict[str, bytes]:
-        """The content of the files that change, by path."""
-        made = {each.path: each.content for each in self.documents if each.changes and each.content is not None}
-        return {**made, self.merging: MERGE_ATTRIBUTES_TEXT} if made and self.merging else made
+    def files(self) -> dict[str, bytes | None]:
+        """The content of the files that change, by path; None if the file is removed."""
+        made = {each.path: each.content for each in self.documents if each.changes}
+        return {**made, **self.attributes} if made else made
+
+    @property
+    def written(self) -> tuple[DocumentState, ...]:
+        return tuple(each for each in self.documents if each.is_written)
 
     @property
     def unchecked(self) -> tuple[DocumentState, ...]:
@@ -222,10 +261,17 @@ class RenderedDocs:
 
 
 def render_tree(
-    git: Git, tree: str, directory: str, rules: PathRules = CONVENTIONS, *, elsewhere: bool = False
+    git: Git,
+    tree: str,
+    directory: str,
+    rules: PathRules = CONVENTIONS,
+    selected: frozenset[LivingDocument] = ALL_DOCUMENTS,
+    *,
+    elsewhere: bool = False,
 ) -> RenderedDocs:
     """Render the documents from the code and state of a tree."""
-    return render_docs(DocsSource(git, list_code_files(git, tree), tree, directory, rules, elsewhere=elsewhere))
+    files = list_code_files(git, tree)
+    return render_docs(DocsSource(git, files, tree, directory, rules, selected, elsewhere=elsewhere))
 
 
 def list_code_files(git: Git, code_tree: str) -> dict[str, BlobRef]:
@@ -233,27 +279,107 @@ def list_code_files(git: Git, code_tree: str) -> dict[str, BlobRef]:
 
 
 def render_docs(source: DocsSource, integrating: IntegratedStory | None = None) -> RenderedDocs:
-    places = {document: get_document_path(source.directory, document) for document in DOCUMENTS}
-    merging = get_attributes_path(source.directory)
+    places = {document: get_document_path(source.directory, document) for document in list_documents(source.directory)}
     blocked = {} if source.elsewhere else find_blocked_documents(places, source)
-    existing = read_existing_documents(source, [path for document, path in places.items() if document not in blocked])
+    attributes = get_attributes_path(source.directory)
+    logs = [get_document_path(source.directory, document) for document in (OWN_CHANGELOG, CHANGELOG)]
+    logs = [path for path in logs if path in list_living_paths(source.directory, source.rules)]
+    found = [DocumentFile(document, path, blocked.get(document)) for document, path in places.items()]
+    wanted = {each.path for each in found if each.blocked is None} | {attributes, *logs}
+    existing = read_existing_documents(source, wanted)
     cache = source.cache or FactsCache(source.git.private)
     reader = StateReader(source.git, source.state_tree, cache, source.known)
     facts = LivingFacts(
-        read_repository(source, frozenset({*places.values(), merging}), cache),
+        read_repository(
+            source.git, source.files, source.rules, frozenset({*places.values(), attributes} - {places[README]}), cache
+        ),
         tuple(_apply_integrated_story(worked, integrating) for worked in reader.prds()),
         reader.memories(source.own),
-        {document.name: extract_human_text(document, existing.get(path)) for document, path in places.items()},
+        extract_human_text(CHANGELOG, existing.get(places[CHANGELOG])),
     )
     cache.save()
-    states = []
-    for document, path in places.items():
-        woven = MergedDocument(None, blocked[document]) if document in blocked else None
-        woven = woven or merge_document(
-            document, existing.get(path), render_document(document, facts, source.directory)
-        )
-        states.append(DocumentState(document, path, woven.content, existing.get(path), woven.problem))
-    return RenderedDocs(tuple(states), tuple(reader.problems), "" if merging in source.files else merging)
+    policy = existing.get(places[SECURITY_POLICY], b"")
+    log = next((DocumentFile(OWN_CHANGELOG, path, None) for path in logs if path in existing), None)
+    own = {
+        SECURITY: is_adopted(SECURITY_POLICY, policy),
+        CHANGELOG: log is not None and is_own_changelog(existing[log.path]),
+    }
+    selected = source.selected - {document for document, there in own.items() if there}
+    states = {
+        each.document: render_state(each, facts, existing.get(each.path), selected=each.document in selected)
+        for each in found
+        if each.document is not INDEX
+    }
+    if log and own[CHANGELOG] and OWN_CHANGELOG in selected:
+        listed = extract_generated_text(CHANGELOG, existing.get(places[CHANGELOG]))
+        states[OWN_CHANGELOG] = render_own_changelog(log, facts, existing[log.path], integrating, listed)
+    if INDEX in places and INDEX not in blocked:
+        index = render_index(states, own, source.directory)
+        states[INDEX] = merge_state(DocumentFile(INDEX, places[INDEX], None), existing.get(places[INDEX]), index)
+    people = [
+        each.document for each in states.values() if each.existing and has_human_text(each.document, each.existing)
+    ]
+    return RenderedDocs(
+        tuple(each for document, each in states.items() if each.is_written or document in DOCUMENTS),
+        tuple(reader.problems),
+        render_attributes(attributes, source, existing.get(attributes), people),
+    )
+
+
+class DocumentFile(NamedTuple):
+    document: LivingDocument
+    path: str
+    blocked: str | None  # why it cannot be written
+
+
+def render_state(each: DocumentFile, facts: LivingFacts, existing: bytes | None, *, selected: bool) -> DocumentState:
+    content = CONTENTS[each.document.name]
+    view = content.build_view(facts)
+    says = any(view[key] for key in content.says)
+    if each.blocked is not None:
+        problem = each.blocked if each.document.adoption == "append" else ""
+        return DocumentState(each.document, each.path, None, existing, problem, says=says)
+    text = render_document(each.document, view, each.path) if says and selected else ""
+    return replace(merge_state(each, existing, text), says=says)
+
+
+def merge_state(each: DocumentFile, existing: bytes | None, text: str) -> DocumentState:
+    merged = merge_document(each.document, existing, text)
+    return DocumentState(each.document, each.path, merged.content, existing, merged.problem, merged.removed)
+
+
+def render_own_changelog(
+    each: DocumentFile, facts: LivingFacts, existing: bytes, integrating: IntegratedStory | None, listed: str
+) -> DocumentState:
+    story = (integrating.prd, integrating.story) if integrating else None
+    entries = list_changelog_entries(facts, story, listed, existing.decode())
+    return DocumentState(each.document, each.path, add_changelog_entries(existing, entries), existing)
+
+
+def render_index(
+    states: Mapping[LivingDocument, DocumentState], own: Mapping[LivingDocument, bool], directory: str
+) -> str:
+    """Render the list of documents: those that exist, those with nothing to say, and those that are not selected."""
+    instead = {SECURITY: SECURITY_POLICY, CHANGELOG: OWN_CHANGELOG}
+    listed = [states.get(instead[each]) if own.get(each) else states[each] for each in DOCUMENTS]
+    rows = [each for each in listed if each and (each.is_kept or not each.problem)]
+    kept = [(each.document, posixpath.relpath(each.path, directory)) for each in rows if each.is_kept]
+    rest = [each for each in rows if not each.is_kept]
+    view = {
+        "kept": kept,
+        "silent": [each.document for each in rest if not each.says],
+        "left_out": [each.document for each in rest if each.says],
+    }
+    return render_document(INDEX, view, INDEX.file) if len(kept) > 1 else ""
+
+
+def render_attributes(
+    path: str, source: DocsSource, existing: bytes | None, by_people: Collection[LivingDocument]
+) -> dict[str, bytes]:
+    """Return the `.gitattributes` of the documents if it must be written. A person's own is left alone."""
+    content = format_attributes(by_people)
+    own = path in source.files and not (existing and is_own_attributes(existing))
+    return {} if not path or own or content == existing else {path: content}
 
 
 def _apply_integrated_story(worked: PrdHistory, integrating: IntegratedStory | None) -> PrdHistory:
@@ -262,11 +388,9 @@ def _apply_integrated_story(worked: PrdHistory, integrating: IntegratedStory | N
     return apply_integration(worked, integrating.story, integrating.cycle, integrating.refused)
 
 
-def render_document(document: LivingDocument, facts: LivingFacts, directory: str = "docs") -> str:
+def render_document(document: LivingDocument, view: Mapping[str, object], path: str) -> str:
     """Render the generated part of one document."""
-    place = get_document_path(directory, document)
-    template = get_environment(FILTERS).get_template(document.template)
-    text = template.render(view=VIEWS[document.name](facts), up="../" * place.count("/"))
+    text = get_environment(FILTERS).get_template(document.template).render(view=view, up="../" * path.count("/"))
     return squeeze_blank_lines(text)
 
 
@@ -281,7 +405,7 @@ def squeeze_blank_lines(text: str) -> str:
 
 
 def load_docs_templates() -> None:
-    for document in DOCUMENTS:
+    for document in list_documents("docs"):
         get_environment(FILTERS).get_template(document.template)
 
 
@@ -312,71 +436,7 @@ def explain_blocked_path(path: str, source: DocsSource, allowed: frozenset[str],
     return f"{same_name} differs only in case, and many file systems treat both as one file" if same_name else ""
 
 
-def read_existing_documents(source: DocsSource, paths: Sequence[str]) -> dict[str, bytes]:
+def read_existing_documents(source: DocsSource, paths: Collection[str]) -> dict[str, bytes]:
     there = {path: source.files[path].blob for path in paths if source.mode(path) == PLAIN_FILE}
     contents = source.git.read_blobs(there.values())
     return {path: contents[blob] for path, blob in there.items()}
-
-
-# --- what the code says -----------------------------------------------------------------------------------------------
-
-
-def read_repository(source: DocsSource, living: frozenset[str], cache: FactsCache) -> Repository:
-    paths = tuple(sorted(path for path in source.files if path not in living))
-    sources, unread = read_source_files(source, paths, cache)
-    wanted = [path for path in paths if is_settings_file(path) and source.files[path].mode in REGULAR]
-    texts = read_file_texts(source, wanted)
-    ignored = read_file_texts(source, [path for path in (".gitignore",) if path in source.files])
-    lines = frozenset(line.strip() for text in ignored.values() for line in text.splitlines())
-    return Repository(
-        paths,
-        sources,
-        read_project_settings(texts, paths),
-        source.rules,
-        unread,
-        lines,
-        foreign=sum(bool(detect_file_language(path)) and is_vendored(path) for path in paths),
-    )
-
-
-def read_file_texts(source: DocsSource, paths: Sequence[str]) -> dict[str, str]:
-    blobs = source.git.read_blobs(source.files[path].blob for path in paths)
-    return {path: blobs[source.files[path].blob].decode("utf-8", "replace") for path in paths}
-
-
-def read_source_files(source: DocsSource, paths: Sequence[str], cache: FactsCache) -> tuple[dict[str, SourceFile], int]:
-    """Return the facts of each source file, cached if possible, and the number of files that were not read."""
-    own = [
-        path
-        for path in paths
-        if detect_file_language(path) and not is_vendored(path) and source.files[path].mode in REGULAR
-    ]
-    chosen = own[:MAX_SOURCES]
-    keys = {path: f"{detect_file_language(path)}:{source.files[path].blob}".replace(" ", "") for path in chosen}
-    found = {path: source_file_from_json(line) for path in chosen if (line := cache.get(keys[path])) is not None}
-    unknown = [path for path in chosen if found.get(path) is None]
-    contents = source.git.read_blobs(source.files[path].blob for path in unknown)
-    with pause_garbage_collection():
-        for path in unknown:
-            data = contents[source.files[path].blob]
-            read = read_source_file(path, data.decode("utf-8", "replace")) if len(data) <= LARGEST_SOURCE else None
-            found[path] = read
-            if read is not None:
-                cache.put(keys[path], source_file_to_json(read))
-    sources = {path: file for path, file in found.items() if file is not None}
-    return sources, len(own) - len(sources)
-
-
-@contextmanager
-def pause_garbage_collection() -> Iterator[None]:
-    """Pause garbage collection.
-
-    Syntax trees contain no reference cycles, and searching millions of nodes doubles the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

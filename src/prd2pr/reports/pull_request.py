@@ -133,9 +133,9 @@ def list_changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str
         return ()
     changes = git.diff(git.code_tree(base), git.code_tree(head))
     return tuple(
-        ChangedDoc(change.path, "changed" if change.old_blob else "new")
+        ChangedDoc(change.path, "removed" if not change.new_blob else "changed" if change.old_blob else "new")
         for change in changes
-        if change.path in living_docs and is_document(change.path) and change.new_blob
+        if change.path in living_docs and is_document(change.path)
     )
 
 

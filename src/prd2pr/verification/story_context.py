@@ -21,7 +21,9 @@ from prd2pr.domain.records import (
 class ExpectedDocs:
     """The living docs that a step changes, as they must be after it."""
 
-    blobs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # expected blobs, by path
+    blobs: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # expected blobs, by path; "" if removed
     made_by: str = ""  # the other version that wrote them, if this one cannot render its text
 
 

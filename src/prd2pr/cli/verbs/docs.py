@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from prd2pr.cli.context import open_repository, read_config
+from prd2pr.domain.documents import AT_ROOT
 from prd2pr.domain.wording import clean_line, count
 from prd2pr.errors import UsageProblem
 from prd2pr.livingdocs.render import DocumentState, RenderedDocs, render_tree
@@ -34,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
             )
         # Uncommitted files are included, because the docs describe the checkout as it is.
         tree, rules, elsewhere = git.checkout_tree(), config.path_rules, bool(options.out)
-        rendered = render_tree(git, tree, config.docs.directory, rules, elsewhere=elsewhere)
+        rendered = render_tree(git, tree, config.docs.directory, rules, config.docs.selected, elsewhere=elsewhere)
         rendered = rendered if elsewhere else exclude_ignored(git, rendered)
         if options.write and git.workdir:
             write_documents(git.workdir, rendered)
@@ -85,6 +86,9 @@ def exclude_ignored(git: Git, rendered: RenderedDocs) -> RenderedDocs:
 def write_documents(root: Path, rendered: RenderedDocs) -> None:
     for path, content in rendered.files.items():
         target = root / path
+        if content is None:
+            target.unlink()
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
@@ -93,7 +97,7 @@ def export_documents(directory: Path, rendered: RenderedDocs) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for each in rendered.documents:
         content = each.existing if each.content is None else each.content
-        if content is not None:
+        if content is not None and each.is_kept and each.document not in AT_ROOT:
             (directory / each.document.file).write_bytes(content)
 
 
@@ -144,7 +148,7 @@ def format_documents_text(options: argparse.Namespace, rendered: RenderedDocs, s
 
 
 def check_line(rendered: RenderedDocs, stale: list[DocumentState]) -> str:
-    total = count(len(rendered.documents), "document")
+    total = count(len(rendered.written), "document")
     if not stale and rendered.unchecked:
         return f"Not checked: {len(rendered.unchecked)} of {total}, because of the problems above."
     if not stale:

@@ -12,15 +12,12 @@ from prd2pr.livingdocs.readers.manifests import list_programs
 
 def build_architecture_view(facts: LivingFacts) -> dict[str, object]:
     repository = facts.repository
+    graphs = build_import_graphs(repository.code, repository.settings.manifests)
     return {
-        "graphs": [
-            build_graph_view(language, graph)
-            for language, graph in build_import_graphs(repository.code, repository.settings.manifests)
-        ],
+        "graphs": [view for each in graphs if (view := build_graph_view(*each))["edges"]],
         "entry_points": list_entry_points(facts),
         "libraries": list(list_libraries(repository.python).items()),
         "designs": list_designs(facts),
-        "has_code": bool(repository.code),
     }
 
 

@@ -9,6 +9,7 @@ from prd2pr.livingdocs.history import LivingFacts
 from prd2pr.livingdocs.readers.python_risks import is_secret_name
 
 MAX_WEAKEST = 5
+MIN_HABIT_PLACES = 5  # fewer places do not show a habit
 
 
 def build_patterns_view(facts: LivingFacts) -> dict[str, object]:
@@ -39,7 +40,7 @@ def count_habits(facts: LivingFacts) -> list[tuple[str, int, int]]:
         ),
         ("functions have at most 20 lines", sum(each.length <= 20 for each in public), len(public)),
     )
-    return [habit for habit in found if habit[2]]
+    return [habit for habit in found if habit[2] >= MIN_HABIT_PLACES]
 
 
 def _is_private(name: str) -> bool:
@@ -68,8 +69,6 @@ def build_security_view(facts: LivingFacts) -> dict[str, object]:
     )
     return {
         "policy": next(policies, ""),
-        # whether the hand-written part explains how to report a vulnerability
-        "says_how": "report" in facts.by_people.get("SECURITY", "").lower(),
         "notes": sorted(notes, key=lambda note: _SEVERITY_ORDER.get(note.severity.lower(), 9)),
         "reviewed": any(worked.reviewed for worked in facts.prds),
         "places": [(path, risk) for path, file in repository.python.items() for risk in file.risks],

@@ -18,6 +18,7 @@ from prd2pr.livingdocs.mermaid import draw_bar_chart
 from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.memory.correction_factor import CorrectionFactor, EffortPair, compute_mean_factor, make_finished_story
 from prd2pr.memory.lessons import MAX_DECISION_LENGTH, count_planned_sessions, count_sessions
+from prd2pr.views.untrusted_text import escape_line, format_code_span
 
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 _SECTION_OF = {"feature": "Added", "bug": "Fixed"}  # all other kinds: Changed
@@ -26,8 +27,7 @@ MAX_ENTRIES = 300
 
 def build_changelog_view(facts: LivingFacts) -> dict[str, object]:
     done = list(facts.done())
-    by_people = facts.by_people.get("CHANGELOG", "")
-    released = {each.id for each in done if is_story_named(each.id, by_people)}
+    released = {each.id for each in done if is_story_named(each.id, facts.released)}
     unreleased = [each for each in done if each.id not in released]
     shown = unreleased[-MAX_ENTRIES:]
     sections = ((name, list(group_by_prd(shown, name))) for name in SECTIONS)
@@ -43,6 +43,31 @@ def group_by_prd(stories: list[StoryHistory], section: str) -> Iterator[tuple[st
     for prd in dict.fromkeys(each.history.prd.id for each in own):
         of_prd = [each for each in own if each.history.prd.id == prd]
         yield of_prd[0].history.title, of_prd
+
+
+def build_readme_view(facts: LivingFacts) -> dict[str, object]:
+    return {"prds": [(worked, worked.done) for worked in facts.prds if worked.done]}
+
+
+def list_changelog_entries(
+    facts: LivingFacts, integrated: tuple[str, str] | None, listed: str, text: str
+) -> list[tuple[str, str]]:
+    """Return the entries to add to the project's own changelog, each with its section.
+
+    Only a story that is just being `integrated` gets an entry, so that people may edit or delete it later; also those
+    `listed` in the generated changelog that was used before. Refactorings and chores are not visible to users.
+    """
+    new = [
+        each
+        for each in facts.done()
+        if ((each.history.prd.id, each.id) == integrated or is_story_named(each.id, listed))
+        and not is_story_named(each.id, text)
+    ]
+    return [
+        (_SECTION_OF[each.story.kind], f"{escape_line(each.title)} ({format_code_span(each.id)})")
+        for each in new
+        if each.story.kind in _SECTION_OF
+    ]
 
 
 def is_story_named(story: str, text: str) -> bool:

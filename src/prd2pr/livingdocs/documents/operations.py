@@ -9,6 +9,7 @@ from prd2pr.livingdocs.mermaid import draw_flowchart
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.readers.pipelines import CiPipeline
 from prd2pr.livingdocs.readers.python_risks import is_secret_name
+from prd2pr.livingdocs.readers.settings import ProjectSettings
 from prd2pr.livingdocs.readers.source_file import HttpRoute
 from prd2pr.livingdocs.repository import Repository
 
@@ -30,12 +31,19 @@ def build_infrastructure_view(facts: LivingFacts) -> dict[str, object]:
     names = list(dict.fromkeys(service.name for service in settings.services))
     return {
         "settings": settings,
+        "running": list_running(settings),
         "languages": repository.languages,
         "runtimes": [each for each in settings.manifests if each.runtime],
         "service_chart": draw_flowchart(names, edges) if edges else (),
         "resources": [each for each in settings.resources if each.kind != "nginx"],
         "variables": list_environment_variables(repository),
     }
+
+
+def list_running(settings: ProjectSettings) -> tuple[NamedTuple, ...]:
+    """Return what the project runs as or on, from all infrastructure files."""
+    resources = (each for each in settings.resources if each.kind != "nginx")
+    return (*settings.images, *settings.services, *resources, *settings.processes, *settings.platforms)
 
 
 def list_environment_variables(repository: Repository) -> tuple[EnvironmentVariable, ...]:
@@ -70,6 +78,7 @@ def build_deployment_view(facts: LivingFacts) -> dict[str, object]:
     targets = [each for each in settings.targets if any(word in each.name.lower() for word in _DELIVERY_WORDS)]
     return {
         "settings": settings,
+        "running": list_running(settings),
         "deliveries": [(pipeline, job) for pipeline in settings.pipelines for job in pipeline.jobs if job.delivers],
         "workloads": [each for each in settings.resources if each.kind in _WORKLOADS],
         # A package can be published if it has a name and a version, and is not private.

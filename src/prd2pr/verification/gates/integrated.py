@@ -24,7 +24,9 @@ FINDINGS: tuple[FindingKind, ...] = (
         "INT101",
         "changes more than test locations and living docs",
         "Integration moves the story's tests and writes the living docs, each as a regular file at its place "
-        "under docs.directory. It changes nothing else, so that what was proved GREEN is what is integrated.",
+        "under docs.directory. The story is added to the project's own CHANGELOG.md and to the marked section of its "
+        "README.md, if they exist. Integration changes nothing else, so that what was proved GREEN is what is "
+        "integrated.",
         bad="src/shop/points.py was changed",
         good="tests/tdd/loyalty-2/test_redeem.py was moved to tests/unit/loyalty-2/, and docs/CODEBASE_MAP.md was "
         "written",
@@ -132,6 +134,8 @@ def _check_moves(evidence: Evidence) -> Iterator[Finding]:
     gone = [change for change in evidence.changes if change.status == "deleted"]
     targets: set[str] = set()
     for change in gone:
+        if evidence.living_docs.get(change.path) == "" and is_plain_file_change(change):
+            continue  # the document has nothing to say any more
         target = _find_move_target(change, added, evidence.story)
         if change.kind is not PathKind.TEST:
             yield make_finding("INT101", "deleted; integration only moves tests", path=change.path)

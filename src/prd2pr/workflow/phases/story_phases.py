@@ -66,7 +66,7 @@ MAX_COMMITS_SINCE_RED = 50  # including commits by people
 
 def render_step_docs(
     session: Session, position: Position, moved: Mapping[str, BlobRef | None], own: Sequence[Memory]
-) -> dict[str, bytes]:
+) -> dict[str, bytes | None]:
     """Return the living docs that INTEGRATED adds.
 
     `moved` are the other changes of the tree, and `own` are the memory records that the step adds.
@@ -85,6 +85,7 @@ def render_step_docs(
         position.head,
         session.config.docs.directory,
         session.constraints.paths,
+        session.config.docs.selected,
         position.state,
         own,
     )
@@ -430,7 +431,8 @@ def prepare_integration(session: Session, position: Position, note: str) -> Inte
     docs = render_step_docs(session, position, moved, learnt)
     updates = {**moved, **docs}
     tree = git.edit_tree(position.code_tree, updates) if updates else position.code_tree
-    blobs = {entry.path: entry.blob for entry in git.entries(tree) if entry.path in docs}
+    there = {entry.path: entry.blob for entry in git.entries(tree)}
+    blobs = {path: there.get(path, "") for path in docs}
     return Integration(tree, ExpectedDocs(blobs), at, learnt)
 
 

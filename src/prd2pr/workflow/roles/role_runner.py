@@ -34,6 +34,7 @@ from prd2pr.agents.workspace import Workspace
 from prd2pr.domain.costs.budget import Budget, BudgetStop, check_budget
 from prd2pr.domain.costs.context_budget import get_context_budget
 from prd2pr.domain.costs.model_selection import get_public_model_name
+from prd2pr.domain.documents import AT_ROOT
 from prd2pr.domain.records import Design, Phase, Spend, Story
 from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.domain.write_policy import WritePolicy
@@ -338,8 +339,8 @@ def list_foundations(state: BranchState, story: Story) -> tuple[FoundationStory,
 
 def read_text_files(session: Session, tree: str) -> dict[str, str]:
     entries = [entry for entry in session.git.entries(tree) if entry.kind == "blob" and entry.mode != "120000"]
-    # Roles do not need the living docs, which are generated from the other files.
-    living_docs = frozenset(session.services.gathering.living_docs)
+    # Roles do not need the living docs, which are generated from the other files. People write README and changelog.
+    living_docs = frozenset(session.services.gathering.living_docs).difference(each.file for each in AT_ROOT)
     chosen = [entry for entry in entries if entry.path.endswith(TEXT_ENDINGS) and entry.path not in living_docs][
         :MAX_FILES
     ]
