@@ -91,9 +91,10 @@ def _list_triggers(on: Any) -> Iterator[str]:
             yield from (f"schedule {as_text(as_mapping(each).get('cron'))}" for each in as_list(raw))
             continue
         limits = as_mapping(raw)
+        tags = "or of tags" if as_texts(limits.get("branches")) else "of tags"
         filters = [
             f"{word} {', '.join(as_texts(limits.get(key))[:6])}"
-            for key, word in (("branches", "on"), ("tags", "of tags"), ("types", ""), ("paths", "of"))
+            for key, word in (("branches", "on"), ("tags", tags), ("types", ""), ("paths", "of"))
             if as_texts(limits.get(key))
         ]
         yield " ".join([event, *filters]).replace("  ", " ").strip()
