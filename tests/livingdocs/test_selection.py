@@ -110,7 +110,8 @@ def test_no_security_policy_is_created(tree: LivingTree, directory: str) -> None
 
 def test_an_earlier_generated_policy_is_removed_but_not_one_that_people_wrote(tree: LivingTree) -> None:
     begin, end = format_marks(SECURITY_POLICY)
-    earlier = f"# Security\n\nKnown risks, and places in the code to review.\n\n{begin}\nold\n{end}\n"
+    about = "Risks that were named, and places in the code to look at."
+    earlier = f"# Security\n\n{about}\n\n{begin}\nold\n{end}\n"
     docs = tree.put({**SECRET, "docs/SECURITY.md": earlier}).docs()
     assert tree.docs_text("SECURITY") == "" and "PAY_API_KEY" in docs["SECURITY_REVIEW"]
     tree.put({"docs/SECURITY.md": f"Write to us.\n\n{begin}\n{end}\n"}).docs()

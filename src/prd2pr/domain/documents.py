@@ -108,6 +108,21 @@ DOCUMENT_NAMES = tuple(
     "security" if document is SECURITY else document.name.lower() for document in DOCUMENTS
 )  # as in `docs.documents`
 
+# The descriptions of version 0.1, by which documents are recognized that nobody has written in.
+EARLIER_ABOUTS = {
+    "ARCHITECTURE": "How the parts of the code hang together.",
+    "CHANGELOG": "What is new for those who use this project.",
+    "CI_CD": "What is checked and delivered by machines, and when.",
+    "CODEBASE_MAP": "Which files there are, and what each of them offers.",
+    "DEPLOYMENT": "How the project gets to where it runs.",
+    "ESTIMATES": "What stories were thought to take, and what they took.",
+    "FAILURES": "What was tried and did not work, and what was learnt from it.",
+    "INFRASTRUCTURE": "What the project runs on, and what it has to be given.",
+    "PATTERNS": "Ways of doing things that later work is to follow.",
+    "RUNBOOK": "How to set the project up, run it, check it and mend it.",
+    "SECURITY": "Risks that were named, and places in the code to look at.",
+}
+
 INDEX = LivingDocument(
     "INDEX", "Documentation", "The documents that prd2pr keeps up to date.", "a document", "README.md", "leave"
 )
