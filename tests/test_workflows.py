@@ -103,7 +103,7 @@ def test_zizmor_finds_nothing(workflows, bad):
 
 
 def test_only_the_required_trigger_is_exempt_from_zizmor(workflows):
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", *workflows)]
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", ROOT / "check/action.yml", *workflows)]
     lines = [line.strip() for text in texts for line in text.splitlines() if "zizmor:" in line]
     assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"] * 2, "of the same workflow in two forms"
 
@@ -148,7 +148,7 @@ def steps_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def steps(workflows) -> list[dict[str, Any]]:
-    found = [step for path in (ROOT / "action.yml", *workflows) for step in steps_of(path)]
+    found = [step for path in (ROOT / "action.yml", ROOT / "check/action.yml", *workflows) for step in steps_of(path)]
     assert len(found) >= 10
     return found
 

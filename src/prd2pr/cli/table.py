@@ -167,6 +167,12 @@ COMMANDS: tuple[TableCommand, ...] = (
                 help="The changeset keeps the behavior; old and new code are compared instead of asking for tests",
                 action="store_true",
             ),
+            option("--sarif", help="Also write the findings to FILE as SARIF 2.1.0", metavar="FILE"),
+            option(
+                "--job",
+                help="In GitHub Actions: check the event's pull request and write annotations, summary and outputs",
+                action="store_true",
+            ),
             REPO,
             JSON,
         ),

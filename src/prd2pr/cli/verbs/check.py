@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from prd2pr.cli.actions_job import read_job
+from prd2pr.cli.changeset_report import REFACTORING_LABEL, read_pull_request, report_to_job, write_sarif
 from prd2pr.cli.context import read_config
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import make_gate_policy, make_gathering
@@ -42,9 +44,18 @@ def main(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
+    job = read_job() if options.job else None
     with Git.open(Path(options.repo)) as git:
+        if job and (pull := read_pull_request(job)):
+            refuse_missing_commits(git, pull[:2])
+            options.base, options.head = options.base or pull[0], options.head or pull[1]
+            options.label = pull[2]
         changeset = find_changeset(git, options)
         evidence, verdict = judge(git, changeset)
+    if options.sarif:
+        write_sarif(Path(options.sarif), verdict)
+    if job:
+        report_to_job(job, verdict, evidence)
     if options.json:
         report = {"base": changeset.base, "head": changeset.head, **build_report(evidence, verdict)}
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
@@ -101,6 +112,16 @@ def find_base(git: Git, name: str | None) -> tuple[str, str]:
     )
 
 
+def refuse_missing_commits(git: Git, commits: Iterable[str]) -> None:
+    for commit in commits:
+        if not git.has_commit(commit):
+            raise CannotJudge(
+                "the checkout does not contain the commits of the pull request",
+                where=commit[:10],
+                remedy="set `fetch-depth: 0` on actions/checkout and remove its `ref`",
+            )
+
+
 def find_merge_base(git: Git, base: str, tip: str, name: str) -> str:
     found = git.merge_base(base, tip)
     if found:
@@ -121,5 +142,7 @@ def find_merge_base(git: Git, base: str, tip: str, name: str) -> str:
 def find_refactoring_claim(options: argparse.Namespace, trailers: Iterable[Mapping[str, tuple[str, ...]]]) -> str:
     if options.refactoring:
         return "--refactoring"
+    if getattr(options, "label", False):
+        return f"label `{REFACTORING_LABEL}`"
     claims = [value.strip().lower() for each in trailers for value in each.get(TRAILER, ())]
     return f"trailer `{TRAILER}: yes`" if {"yes", "true"} & {*claims} else ""
