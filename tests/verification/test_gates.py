@@ -629,6 +629,15 @@ class TestMutation:
         assert (found.path, found.line, found.severity) == ("src/a.py", 3, "warning")
         assert "`a` → `b`" in found.message
 
+    def test_the_best_three_survivors_of_a_function_are_shown(self) -> None:
+        changes = ('`"text"` → `"~"`', "`return False` → `return None`", "`a` → `b`", "`<` → `<=`", "`1` → `2`")
+        survivors = tuple(mutant("survived").model_copy(update={"change": change}) for change in changes)
+        verdict = GATES[Phase.GREEN](green(bite=MutationResult(mutants=survivors)), GatePolicy(mutation_ratio=None))
+        found = [each.message for each in verdict.findings if each.code == "GRN502"]
+        assert len(found) == 3
+        assert all("no test of this story" in message and "text" not in message for message in found)
+        assert [message for message in found if "and 2 more in" in message]
+
     def test_stories_without_tests_need_no_mutation(self) -> None:
         assert "GRN504" not in errors(green(kind="docs", bite=None))
 

@@ -127,3 +127,17 @@ def test_the_command_prints_json_and_ends_with_status_2(
     monkeypatch.setattr(pipeline, "load_tree_pair", lambda *_, **__: 1 / 0)
     assert run_command(command) == 2
     assert "ZeroDivisionError" in json.loads(capsys.readouterr().out)["problem"]
+
+
+def test_forged_state_is_an_ordinary_refusal(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, red = judge_red(repository, GOOD)
+    forged = {".orch-state/prds/x/status.json": '{"schema_version": 999', ".orch-state/project.json": "[]"}
+    green = repository.commit({"shop.py": f"RATE = 5\n\n\n{CODE}", **forged})
+    place = str(tmp_path / "repository")
+    command = ["gate", "green", "--base", red, "--head", green, "--story", "x-1", "--repo", place, "--json"]
+    assert run_command(command) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"] == "refused"
+    assert "GRN103" in {each["code"] for each in report["findings"]}

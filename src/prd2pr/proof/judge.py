@@ -8,7 +8,7 @@ from typing import Any
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.domain.records import Cycle, Phase
 from prd2pr.domain.results.mutation import MutationResult
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import StateProblem, UsageProblem
 from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.proof.claims.documents import render_claimed_docs, render_docs_between
 from prd2pr.proof.verify import load_claim
@@ -32,7 +32,12 @@ def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the sa
     base, head = git.rev(base), git.rev(head)
     context = load_story_context(git, story, (base, head)) if story else None
     step = _read_step_ref(git, head)
-    docs = _render_docs(gather_context, base, head, step) if phase is Phase.INTEGRATED else NO_DOCS
+    try:
+        docs = _render_docs(gather_context, base, head, step) if phase is Phase.INTEGRATED else NO_DOCS
+    except StateProblem:
+        if step is not None:
+            raise
+        docs = NO_DOCS  # a person's commit forged the state, which the gate refuses
     evidence = gather(gather_context, phase, base, head, story=context, docs=docs, with_state=step is None)
     return evidence, GATES[phase](evidence, policy)
 
@@ -51,13 +56,20 @@ def load_story_context(git: Git, story: str, commits: Iterable[str]) -> StoryCon
     Return None if no commit contains a plan. The commits are then a person's and are judged without a story.
     """
     known: set[str] = set()
-    for commit in commits:
+    base, *later = commits
+    for commit in (base, *later):
         for prd in _list_prds(git, commit):
-            state = StateStore(git, prd).load(commit)
-            stories = {each.id: each for each in state.backlog.stories}
+            try:
+                state = StateStore(git, prd).load(commit)
+                stories = {each.id: each for each in state.backlog.stories}
+                cycle = state.cycle(story) or Cycle(story=story)
+            except StateProblem:
+                if commit == base:
+                    raise
+                continue  # the judged commit forged it, which the gate refuses
             known |= set(stories)
             if story in stories:
-                return StoryContext.from_cycle(prd, stories[story], state.cycle(story) or Cycle(story=story))
+                return StoryContext.from_cycle(prd, stories[story], cycle)
     if not known:
         return None
     listed = ", ".join(sorted(known)[:10])

@@ -9,7 +9,7 @@ This module writes the files of such a trial and evaluates the results.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Fact, FailureKind, TestResult
@@ -309,7 +309,13 @@ def _passes_all(passes: Mapping[int, bool], variants: Iterable[int]) -> bool:
 
 def _make_indifference_fact(path: str, text: str, test: DeclaredTest, kinds: list[str], own: frozenset[str]) -> Fact:
     is_subject = _make_subject_predicate(text, own)
-    checks = (_compares_calls, _asserts_on_arguments, _asserts_on_context_effects)
+    checks = (
+        _compares_calls,
+        _compares_answers,
+        _asserts_on_arguments,
+        _asserts_on_receivers,
+        _asserts_on_context_effects,
+    )
     code = "RED422" if any(check(test.node, is_subject) for check in checks) else "RED421"
     message = f"passes with any {' and any '.join(kinds)} that the missing code may return: assert on its value"
     return Fact(code=code, path=path, line=test.node.lineno, test=test.id, message=message)
@@ -346,6 +352,60 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
     calls = _find_subject_calls(node, is_subject)
     inner = {id(part) for call in calls for part in ast.walk(call.func)}  # `Cart()` of `Cart().total()`
     return sum(id(call) not in inner for call in calls) > 1
+
+
+def _compares_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
+    """Return whether two answers are compared, as in `first is again`. The story may require that they are the same."""
+    answers = _map_answers(node, is_subject)
+
+    def find_call(side: ast.expr) -> int | None:
+        if isinstance(side, ast.Name):
+            return answers.get(side.id)
+        return id(side) if isinstance(side, ast.Call) and _begins_with(side.func, answers, is_subject) else None
+
+    for each in ast.walk(node):
+        match each:
+            case ast.Compare(left=left, comparators=[right]):
+                sides = (left, right)
+            case ast.Call(func=ast.Attribute(attr=str(attribute)), args=[left, right, *_]) if "Equal" in attribute:
+                sides = (left, right)
+            case _:
+                continue
+        calls = [find_call(side) for side in sides]
+        if None not in calls and calls[0] != calls[1]:
+            return True
+    return False
+
+
+def _map_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> dict[str, int]:
+    """Map the names that are bound to an answer of the code under test, or of such an answer, to their call."""
+    answers: dict[str, int] = {}
+    for each in ast.walk(node):
+        match each:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                if _begins_with(call.func, answers, is_subject):
+                    answers[name] = id(call)
+    return answers
+
+
+def _begins_with(called: ast.expr, names: Container[str], is_subject: Callable[[ast.expr], bool]) -> bool:
+    root = called
+    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    return is_subject(called) or (isinstance(root, ast.Name) and root.id in names)
+
+
+def _asserts_on_receivers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
+    """Return whether the test asserts on an object after calling its method. The story may require no change."""
+    objects = _map_answers(node, is_subject).keys()
+    changed = {
+        each.value.func.value.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)
+        if isinstance(each.value.func, ast.Attribute) and isinstance(each.value.func.value, ast.Name)
+    }
+    asserted = (each.test for each in ast.walk(node) if isinstance(each, ast.Assert))
+    return any(_list_referenced_names(test) & changed & objects for test in asserted)
 
 
 def _asserts_on_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:

@@ -281,8 +281,18 @@ def _is_used(name: str, evidence: Evidence) -> bool:
     if evidence.called is None:
         return True
     return any(
-        called == name or called.startswith(f"{name}.") or name.startswith(f"{called}.") for called in evidence.called
+        called == name
+        or called.startswith(f"{name}.")
+        or name.startswith(f"{called}.")
+        or _is_member_of_exported_class(called, name)
+        for called in evidence.called
     )
+
+
+def _is_member_of_exported_class(called: str, name: str) -> bool:
+    """Return whether `shop.Cart.total` is `shop.cart.Cart.total`, because the package exports the class."""
+    package, *parents, owner, member = ["", "", *name.split(".")][-max(4, len(name.split("."))) :]
+    return called.startswith(f"{package}.") and called.split(".")[-2:] == [owner, member] and bool(parents)
 
 
 def _is_attribute_use(failure: Failure, evidence: Evidence) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
-from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.results.mutation import MutantResult, MutationResult
 from prd2pr.domain.stack_policy import ENDINGS
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.verification.gates.common import (
@@ -119,6 +119,7 @@ FINDINGS: tuple[FindingKind, ...] = (
 )
 
 
+SHOWN_SURVIVORS = 3  # per function
 FEWEST_MUTANTS = 5  # with fewer mutants, the ratio is meaningless
 # Refactored code has other mutants, so the score may drop by this much although the tests are as good as before.
 SLACK = 0.15
@@ -204,8 +205,26 @@ def _check_kill_ratio(mutation: MutationResult, asked: float | None) -> Iterator
 
 
 def _report_survivors(mutation: MutationResult) -> Iterator[Finding]:
+    """Report the survivors that a test would most likely be missing for, a few for each function."""
+    by_function: dict[tuple[str, str], list[MutantResult]] = {}
     for each in mutation.survivors:
-        yield make_finding("GRN502", f"no test detects {each.change}", path=each.path, line=each.line)
+        by_function.setdefault((each.path, each.function), []).append(each)
+    for group in by_function.values():
+        ranked = sorted(group, key=lambda each: (_rank_change(each.change), each.line))
+        for each in ranked[:SHOWN_SURVIVORS]:
+            more = len(group) - SHOWN_SURVIVORS if each is ranked[min(len(group), SHOWN_SURVIVORS) - 1] else 0
+            rest = f" (and {more} more in `{each.function}`)" if more > 0 else ""
+            yield make_finding(
+                "GRN502", f"no test of this story detects {each.change}{rest}", path=each.path, line=each.line
+            )
+
+
+def _rank_change(change: str) -> int:
+    """Return 0 for a change of behavior, 1 for one of a text, and 2 for one that is hardly visible."""
+    before, _, after = change.partition(" → ")
+    if {before.strip("`").removeprefix("return "), after.strip("`").removeprefix("return ")} <= {"None", "False"}:
+        return 2
+    return int(before.lstrip("`").startswith(('"', "'", 'f"', "f'")))
 
 
 def _report_unjudged(mutation: MutationResult) -> Iterator[Finding]:

@@ -264,7 +264,7 @@ def _check_signatures(evidence: Evidence) -> Iterator[Finding]:
         # Imports are private to an ordinary module but exports of a package's `__init__`.
         if before.text.startswith(ALIAS) and not before.path.endswith("__init__.py"):
             continue
-        now = after.get(before.name)
+        now = _find_signature(before.name, after)
         if now is None and before.text.startswith(ATTRIBUTE):
             continue  # a class attribute may become an instance attribute
         if now is None and _is_inherited_unchanged(before, after):
@@ -275,6 +275,22 @@ def _check_signatures(evidence: Evidence) -> Iterator[Finding]:
             yield make_finding(
                 "RFC401", f"`{_format_signature(before)}` became `{_format_signature(now)}`", path=now.path
             )
+
+
+def _find_signature(name: str, after: Mapping[str, Signature], hops: int = 10) -> Signature | None:
+    """Return the signature of a public name, following a class or module that moved and is imported again here."""
+    if name in after or not hops:
+        return after.get(name)
+    owner, _, member = name.rpartition(".")
+    for alias in (after.get(owner), after.get(f"{owner}.*")):
+        if alias is not None and alias.text.startswith(ALIAS):
+            target = f"{alias.text.removeprefix(ALIAS).removesuffix('.*')}.{member}"
+            home = target.rpartition(".")[0]
+            if found := _find_signature(target, after, hops - 1):
+                return found
+            if not any(known == home or known.startswith(f"{home}.") for known in after):
+                return alias  # its module did not change in this step, so nothing is known about its members
+    return None
 
 
 def _is_inherited_unchanged(before: Signature, after: Mapping[str, Signature]) -> bool:
@@ -297,8 +313,8 @@ def _is_same_signature(before: Signature, now: Signature, after: Mapping[str, Si
         return before.text.split()[0] == now.text.split()[0]  # compare only the kind, not the expression
     if not now.text.startswith(ALIAS):
         return before.text.startswith(ALIAS)
-    target = after.get(now.text.removeprefix(ALIAS))  # moved and imported again here, so callers are not affected
-    return target is None or target.text == before.text
+    target = _find_signature(now.text.removeprefix(ALIAS), after)  # moved and imported again here
+    return target is None or target.name == now.name or _is_same_signature(before, target, after)
 
 
 def _has_same_bases(before: str, now: str) -> bool:

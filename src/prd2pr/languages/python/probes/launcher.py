@@ -156,7 +156,7 @@ class Describer:
             return {}
         if isinstance(owner, types.ModuleType):
             return {"owner": _as_text(owner.__name__), "owner_inside": self._module_inside(owner)}
-        kind = owner if isinstance(owner, type) else type(owner)
+        kind = _find_lacking_class(owner)
         module = _as_text(kind.__module__)
         return {
             "owner": module + "." + _as_text(kind.__qualname__),
@@ -166,6 +166,19 @@ class Describer:
     def _module_inside(self, module: types.ModuleType | None) -> bool:
         places = [getattr(module, "__file__", None), *list(getattr(module, "__path__", []))]
         return any(self.is_inside(place) for place in places)
+
+
+def _find_lacking_class(owner: object) -> type:
+    """Return the class that lacks an attribute. A class that a test module derives from it only inherits the lack."""
+    if isinstance(owner, super):
+        classes = owner.__thisclass__.__mro__[1:]
+    else:
+        classes = (owner if isinstance(owner, type) else type(owner)).__mro__
+    for kind in classes:
+        last = _as_text(kind.__module__).rpartition(".")[2]
+        if not last.startswith("test_") and not last.endswith("_test") and kind is not object:
+            return kind
+    return classes[0]
 
 
 def _as_text(value: object) -> str:

@@ -112,8 +112,89 @@ _PROCESS_WAITS = frozenset({"os.wait", "os.waitpid", "os.wait3", "os.wait4", "os
 # --- GRN403: inspects its caller --------------------------------------------------------------------------------------
 
 
+_PACKAGE_KEYS = frozenset({"__name__", "__package__", "__spec__"})
+_COMPARED_NAMES = frozenset({"__main__", "", None})
+
+
+def _asks_only_for_package(function: FunctionNode, module: SourceModule) -> bool:
+    """Return whether the function only asks which package calls it, and decides nothing by the answer.
+
+    The answer may be cut at a dot and compared with `__main__`. Any other comparison could recognize the tests.
+    """
+    frames = [each for each in ast.walk(function) if _reads_frame(each, module)]
+    if not frames or any(isinstance(each, ast.Attribute) and each.attr == "f_locals" for each in frames):
+        return False
+    steps = {"currentframe", "_getframe", "f_back", "f_globals"}
+    names = [each.attr if isinstance(each, ast.Attribute) else module.resolve(each) for each in frames]
+    held = set(_find_names_of(function, frames))
+    asked = [each for each in ast.walk(function) if _reads_globals(each, held)]
+    return (
+        all(name.rpartition(".")[2] in steps for name in names)
+        and bool(asked)
+        and all(get_constant_text(_get_key(each)) in _PACKAGE_KEYS for each in asked)
+        and all(_COMPARED_NAMES.issuperset(_list_compared_constants(each)) for each in ast.walk(function))
+        and not any(_decides_by_text(each) for each in ast.walk(function) if each not in asked)
+    )
+
+
+def _reads_frame(node: ast.AST, module: SourceModule) -> bool:
+    if isinstance(node, ast.Attribute | ast.Name) and module.resolve(node) in _FRAME_CALLS:
+        return True
+    return isinstance(node, ast.Attribute) and node.attr in _FRAME_ATTRIBUTES
+
+
+def _find_names_of(function: FunctionNode, frames: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that are bound to the caller's globals."""
+    known = {id(each) for each in frames if isinstance(each, ast.Attribute) and each.attr == "f_globals"}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and any(id(inner) in known for inner in ast.walk(node.value)):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _reads_globals(node: ast.AST, held: set[str]) -> bool:
+    """Return whether the node reads a value of the caller's globals, as in `frame.f_globals["__name__"]`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owner: ast.expr | None = node.func.value
+    else:
+        owner = node.value if isinstance(node, ast.Subscript) else None
+    return (isinstance(owner, ast.Name) and owner.id in held) or (
+        isinstance(owner, ast.Attribute) and owner.attr == "f_globals"
+    )
+
+
+def _get_key(node: ast.AST) -> ast.expr | None:
+    if isinstance(node, ast.Call):
+        is_get = isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args
+        return node.args[0] if is_get else None
+    return node.slice if isinstance(node, ast.Subscript) else None
+
+
+def _list_compared_constants(node: ast.AST) -> list[object]:
+    compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    return [each.value if isinstance(each, ast.Constant) else each for each in compared if not _is_plain_name(each)]
+
+
+def _is_plain_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def _decides_by_text(node: ast.AST) -> bool:
+    """Return whether the node searches a text or looks it up in a table. It could be the name of a test module."""
+    searches = {"startswith", "endswith", "find", "index", "count", "match", "search", "fullmatch", "pop", "__eq__"}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in searches | {"get", "__contains__", "__getitem__"}
+    is_lookup = isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant)
+    return is_lookup or isinstance(node, ast.In | ast.NotIn | ast.Match | ast.Dict)
+
+
 def check_frame_inspection(module: SourceModule) -> Iterator[SourceFault]:
-    for node in ast.walk(module.tree):
+    excused = {
+        id(inner)
+        for function in ast.walk(module.tree)
+        if isinstance(function, FunctionNode) and _asks_only_for_package(function, module)
+        for inner in ast.walk(function)
+    }
+    for node in (each for each in ast.walk(module.tree) if id(each) not in excused):
         if isinstance(node, ast.Attribute | ast.Name) and (name := module.resolve(node)) in _FRAME_CALLS:
             yield make_source_fault("GRN403", node, f"inspects the frames of its callers: `{name}`")
         elif isinstance(node, ast.Attribute) and node.attr in _FRAME_ATTRIBUTES:

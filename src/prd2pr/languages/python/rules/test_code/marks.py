@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Fact
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_strict_error
@@ -21,6 +23,7 @@ from prd2pr.languages.python.test_model.module import (
     is_fixture,
     is_test_case,
     list_judged_tests,
+    parse_python,
     resolve_name,
     walk_own_nodes,
 )
@@ -109,10 +112,13 @@ _SKIPS = frozenset(
     }.items()
     for name in names
 )
-_PLATFORM_NAMES = frozenset({"sys", "os", "platform", "shutil"})
-_PLATFORM_ATTRIBUTES = frozenset(
-    {"platform", "version_info", "name", "system", "machine", "python_version", "maxsize"}
-    | {"which", "getuid", "geteuid", "cpu_count"}
+# What a skip condition may call besides the standard library.
+_QUESTIONS = frozenset({"getattr", "hasattr", "bool", "len", "any", "all", "not", "isinstance", "int", "str", "tuple"})
+# Parts of the standard library that tell how, when or where the tests run instead of on which machine.
+_NOT_PLATFORM = frozenset(
+    {"environ", "environb", "getenv", "argv", "orig_argv", "modules", "path", "flags", "gettrace", "getcwd", "listdir"}
+    | {"scandir", "stat", "exists", "is_file", "is_dir", "open", "time", "datetime", "random", "secrets", "uuid"}
+    | {"pathlib", "inspect", "pkgutil", "import_module", "getrandbits", "urandom", "getpid", "times", "getloadavg"}
 )
 
 
@@ -124,11 +130,12 @@ def check_marks(suite: Suite) -> Iterator[Fact]:
     tests = list_judged_tests(module, suite.context)
     yield from _check_shadowed(module, tests)
     yield from _check_uncollected(module)
-    yield from _check_module_skips(module, tests, imports)
-    yield from _check_runtime_skips(suite)
+    asked = _Conditions(imports, _find_module_constants(module), suite.context.project_modules)
+    yield from _check_module_skips(suite, tests, asked)
+    yield from _check_runtime_skips(suite, asked)
     yield from _check_generated_tests(module)
     for test in tests:
-        yield from _check_skips(module, test, imports)
+        yield from _check_skips(module, test, asked)
         yield from _check_empty_parameters(module, test, imports)
         yield from _check_yields(module, test)
         yield from _check_unawaited(module, test, imports)
@@ -200,33 +207,33 @@ def _list_test_functions(body: list[ast.stmt], naming: TestNaming) -> list[Funct
     ]
 
 
-def _check_module_skips(
-    module: TestModule, tests: tuple[DeclaredTest, ...], imports: Mapping[str, str]
-) -> Iterator[Fact]:
-    if not tests:
-        return
-    for node in module.tree.body:
-        if isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.If):
-            for name, place in _find_skips(node, imports):
+def _check_module_skips(suite: Suite, tests: tuple[DeclaredTest, ...], asked: _Conditions) -> Iterator[Fact]:
+    """Report new skips of the whole file. Those that the file had before apply to its old tests too."""
+    module = suite.module
+    before = parse_python(suite.context.previous.get(module.path, ""))
+    known = {ast.dump(node) for node in before.body} if before else set()
+    for node in module.tree.body if tests else ():
+        if isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.If) and ast.dump(node) not in known:
+            for name, place in _find_skips(node, asked.imports, asked):
                 yield _make_fact("RED208", module, place, f"`{name}` at module level can skip every test in this file")
 
 
-def _check_skips(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
-    own = {**imports, **collect_imports([test.node])}
+def _check_skips(module: TestModule, test: DeclaredTest, asked: _Conditions) -> Iterator[Fact]:
+    own = {**asked.imports, **collect_imports([test.node])}
     marks = [mark for owner in test.owners for mark in (*owner.decorator_list, *_find_pytestmarks(owner))]
     for node in (*marks, test.node):
-        for name, place in _find_skips(node, own):
+        for name, place in _find_skips(node, own, asked):
             yield _make_fact("RED208", module, place, f"`{name}` can skip `{test.name}`", test.id)
 
 
-def _check_runtime_skips(suite: Suite) -> Iterator[Fact]:
+def _check_runtime_skips(suite: Suite, asked: _Conditions) -> Iterator[Fact]:
     """Report fixtures that skip depending on the subject, and tests that mark themselves at run time."""
     module, imports = suite.module, suite.own.imports
     subject_names = {name for name, full in imports.items() if full.partition(".")[0] in suite.context.project_modules}
     for node in ast.walk(module.tree):
         if isinstance(node, FunctionNode) and is_fixture(node):
             branches = [x for x in ast.walk(node) if isinstance(x, ast.If) and _mentions_name(x.test, subject_names)]
-            for name, place in (use for question in branches for use in _find_skips(question, imports)):
+            for name, place in (use for question in branches for use in _find_skips(question, imports, asked)):
                 yield _make_fact("RED208", module, place, f"`{name}` skips tests depending on the subject")
         elif isinstance(node, ast.Call) and get_dotted_name(node.func) in _RUNTIME_MARKERS:
             yield _make_fact("RED208", module, node, f"`{get_dotted_name(node.func)}` marks a test at run time")
@@ -255,8 +262,39 @@ def _find_pytestmarks(owner: ast.ClassDef) -> list[ast.stmt]:
     ]
 
 
-def _find_skips(node: ast.AST, imports: Mapping[str, str]) -> Iterator[tuple[str, ast.AST]]:
-    excused = {id(inner) for place in ast.walk(node) if _is_platform_condition(place) for inner in ast.walk(place)}
+@dataclass(frozen=True)
+class _Conditions:
+    """What the names in a skip condition mean."""
+
+    imports: Mapping[str, str]
+    constants: Mapping[str, ast.expr]
+    project: frozenset[str]
+
+    def is_about_machine(self, condition: ast.expr, depth: int = 0) -> bool:
+        """Return whether only the standard library decides, as in `not hasattr(os, "fork")`."""
+        nodes = list(ast.walk(condition))
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        modules = [self.imports[name].split(".") for name in names & self.imports.keys()]
+        constants = [self.constants[name] for name in names & self.constants.keys()]
+        is_open = any(isinstance(node, ast.Attribute) and node.attr in _NOT_PLATFORM for node in nodes)
+        return (
+            not is_open
+            and depth <= len(self.constants)
+            and bool(modules or constants)
+            and names <= _QUESTIONS | self.imports.keys() | self.constants.keys()
+            and all(full[0] in sys.stdlib_module_names and _NOT_PLATFORM.isdisjoint(full) for full in modules)
+            and not any(self._names_project(node.value) for node in nodes if isinstance(node, ast.Constant))
+            and all(self.is_about_machine(value, depth + 1) for value in constants)
+        )
+
+    def _names_project(self, value: object) -> bool:
+        return isinstance(value, str) and value.partition(".")[0] in self.project
+
+
+def _find_skips(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -> Iterator[tuple[str, ast.AST]]:
+    excused = {
+        id(inner) for place in ast.walk(node) if _is_platform_condition(place, asked) for inner in ast.walk(place)
+    }
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute | ast.Name) and id(inner) not in excused:
             name = resolve_name(get_dotted_name(inner), imports)
@@ -264,7 +302,7 @@ def _find_skips(node: ast.AST, imports: Mapping[str, str]) -> Iterator[tuple[str
                 yield name, inner
 
 
-def _is_platform_condition(node: ast.AST) -> bool:
+def _is_platform_condition(node: ast.AST, asked: _Conditions) -> bool:
     """Return whether the skip depends only on the platform, as in `skipif(sys.platform == "win32")`."""
     condition: ast.expr | None = None
     if (
@@ -275,11 +313,7 @@ def _is_platform_condition(node: ast.AST) -> bool:
         condition = node.args[0]
     elif isinstance(node, ast.If):
         condition = node.test
-    if condition is None:
-        return False
-    names = {inner.id for inner in ast.walk(condition) if isinstance(inner, ast.Name)}
-    attributes = {inner.attr for inner in ast.walk(condition) if isinstance(inner, ast.Attribute)}
-    return bool(names) and names <= _PLATFORM_NAMES and bool(attributes & _PLATFORM_ATTRIBUTES)
+    return condition is not None and asked.is_about_machine(condition)
 
 
 def _check_empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -220,7 +221,14 @@ def _find_boolean_fault(node: ast.BoolOp, live: Liveness) -> ExpressionFault | N
     if any(are_complementary(left, right) for left, right in combinations(node.values, 2)):
         return "RED401", "is always true: one of the alternatives must hold"
     always = next((fault for fault in faults if fault and fault[0] != "RED306"), None)
-    return always or find_opposite_alternatives(node)
+    return always or (None if _is_about_library(node, live) else find_opposite_alternatives(node))
+
+
+def _is_about_library(node: ast.expr, live: Liveness) -> bool:
+    """Return whether the assertion asks only the standard library, as in `os.sep in ("/", None)`."""
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    modules = [live.scope.imports.get(name, "").partition(".")[0] for name in names]
+    return bool(modules) and all(module in sys.stdlib_module_names for module in modules)
 
 
 def _filter_serious(faults: list[ExpressionFault | None]) -> Iterator[ExpressionFault]:
@@ -238,7 +246,7 @@ def _find_single_fault(node: ast.expr, live: Liveness) -> ExpressionFault | None
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
         options = node.comparators[0]
         fault = find_opposite_options(live.module_constants.get(get_dotted_name(options), options))
-        if fault:
+        if fault and not _is_about_library(node, live):
             return fault
     if not live.is_live(node):
         return "RED401", "uses only constants, not the result of the subject"

@@ -1,0 +1,1 @@
+"""The benchmark on real code: honest cycles that are carved out of pinned packages and judged by both gates."""
