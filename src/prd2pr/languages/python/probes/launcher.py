@@ -170,15 +170,16 @@ class Describer:
 
 def _find_lacking_class(owner: object) -> type:
     """Return the class that lacks an attribute. A class that a test module derives from it only inherits the lack."""
-    if isinstance(owner, super):
-        classes = owner.__thisclass__.__mro__[1:]
-    else:
-        classes = (owner if isinstance(owner, type) else type(owner)).__mro__
+    is_super = isinstance(owner, super)
+    start: type = getattr(owner, "__thisclass__", object) if is_super else type(owner)
+    if isinstance(owner, type):
+        start = owner
+    classes: tuple[type, ...] = start.__mro__[1 if is_super else 0 :]
     for kind in classes:
         last = _as_text(kind.__module__).rpartition(".")[2]
         if not last.startswith("test_") and not last.endswith("_test") and kind is not object:
             return kind
-    return classes[0]
+    return classes[0] if classes else object
 
 
 def _as_text(value: object) -> str:

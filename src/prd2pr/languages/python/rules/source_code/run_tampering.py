@@ -162,11 +162,11 @@ def _reads_globals(node: ast.AST, held: set[str]) -> bool:
     )
 
 
-def _get_key(node: ast.AST) -> ast.expr | None:
-    if isinstance(node, ast.Call):
-        is_get = isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args
-        return node.args[0] if is_get else None
-    return node.slice if isinstance(node, ast.Subscript) else None
+def _get_key(node: ast.AST) -> ast.AST:
+    """Return the key that is read, or the node itself if something else is done with the globals."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+        return node.args[0]
+    return node.slice if isinstance(node, ast.Subscript) else node
 
 
 def _list_compared_constants(node: ast.AST) -> list[object]:
