@@ -179,6 +179,14 @@ COMMANDS: tuple[TableCommand, ...] = (
         "prd2pr check --base main",
     ),
     TableCommand(
+        "mcp",
+        "Offer check, gate and explain to coding agents over the Model Context Protocol, on stdin and stdout",
+        "mcp:main",
+        "0",
+        (REPO,),
+        "claude mcp add prd2pr -- prd2pr mcp",
+    ),
+    TableCommand(
         "gate",
         "Judge any two commits, including commits by people",
         "gate:main",
