@@ -79,7 +79,18 @@ class Workbench:
     def pytest(self, *words: str) -> tuple[int, dict[str, str], float]:
         """Run plain pytest on a copy without git. Return its status, the outcome of each test and the seconds."""
         began = time.monotonic()
-        command = [str(self.python), "-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", *words]
+        command = [
+            str(self.python),
+            "-m",
+            "pytest",
+            "-q",
+            "-rA",
+            "--tb=no",
+            "--color=no",
+            "-p",
+            "no:cacheprovider",
+            *words,
+        ]
         paths = os.pathsep.join(str(self.place / each) for each in ("", "src") if (self.place / each).is_dir())
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
@@ -104,7 +115,7 @@ class Workbench:
 
 def prepare_python(package: Package, cache: Path) -> Path:
     """Create the environment of the package once: pytest and what the package needs, but not the package itself."""
-    place = cache / "environments" / package.id
+    place = cache / "environments" / "-".join([package.id, *package.needs])
     python = place / "bin" / "python"
     if not (place / ".complete").exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)

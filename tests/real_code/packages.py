@@ -34,7 +34,7 @@ PACKAGES = (
     Package("cachetools", "5.5.2"),
     Package("boltons", "25.0.0"),
     Package("humanize", "4.12.3", ("freezegun",)),
-    Package("semver", "3.0.4"),
+    Package("semver", "3.0.4", ("pytest-cov",)),
 )
 
 
