@@ -67,7 +67,7 @@ class Workbench:
         self.write({path: self.files[path] for path in paths})
 
     def commit(self, message: str) -> str:
-        self.git("add", "-A")
+        self.git("add", "-A", "-f")  # an sdist may contain generated files that the project ignores
         self.git("commit", "-q", "-m", message)
         return self.git("rev-parse", "HEAD")
 
