@@ -51,8 +51,8 @@ def expect_all_integrated(world, done: ActResult, branch: str, stories: tuple[st
     integrated = [phase for phase in world.phases(branch) if phase.startswith("integrated")]
     assert integrated == [f"integrated({story})" for story in stories]
     assert pull.pull is not None and not pull.pull.draft, "ready for review"
-    assert "2 of 2 stories proven" in pull.body and "2 of 2 stories proven" in done.summary
-    assert "2 of 2 stories proven" in world.status_comment(pull.number).body
+    assert "2 of 2 stories done" in pull.body and "2 of 2 stories done" in done.summary
+    assert "2 of 2 stories done" in world.status_comment(pull.number).body
     gates = [f"prd2pr / {phase}({story})" for story in stories for phase in ("red", "green", "integrated")]
     concluded = {check.name: check.conclusion for check in world.checks()}
     assert {concluded.get(gate) for gate in gates} == {"success"}, concluded

@@ -65,7 +65,7 @@ def test_two_stories_in_one_job_each(source, world, tmp_path):
     assert run.jobs == dict.fromkeys(("gate", "work", "calc-1", "calc-2", "integrate"), "success"), run.output
     assert (run.outputs["outcome"], run.outputs["branch"]) == ("done", "prd2pr/calc"), run.output
     assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
-    assert "2 of 2 stories proven" in world.pull().body
+    assert "2 of 2 stories done" in world.pull().body
     verified(world, "prd2pr/calc", tmp_path)
 
 
@@ -86,7 +86,7 @@ def test_eight_stories_in_three_waves_with_one_job_killed(source, world, tmp_pat
     made = str(world.bare.git("log", "--format=%s", f"main..{world.branch}")).splitlines()
     assert [subject for subject in made if made.count(subject) > 1] == []
     assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
-    assert "8 of 8 stories proven" in world.pull().body
+    assert "8 of 8 stories done" in world.pull().body
     verified(world, "prd2pr/calc", tmp_path)
     assert code_of(world) == run_serially(source, tmp_path / "alone")
 

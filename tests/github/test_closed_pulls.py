@@ -73,7 +73,7 @@ def test_closed_or_merged_pull_request_answers_queries_and_refuses_work(planned)
     planned.delete_branch(planned.branch, by="ada")
     planned.pending.clear()
     outcome, asked = outcome_and_answer(planned, "/tdd overview")
-    assert outcome == "done" and "0 of 2 stories proven" in asked
+    assert outcome == "done" and "0 of 2 stories done" in asked
     outcome, refused = outcome_and_answer(planned, "/tdd next")
     assert outcome == "refused" and "To build more, change `prds/calc.md` and push it." in refused
 

@@ -42,7 +42,7 @@ def test_a_plan_is_shown_and_everything_is_integrated_after_approval(planned, ve
     assert acted.outputs["pr"].endswith(f"/octo/calc/pull/{pull.number}")
     assert (acted.outputs["story"], acted.outputs["phase"]) == ("calc-2", "integrated")
     for text in (pull.body, acted.summary, planned.status_comment(pull.number).body):
-        assert "2 of 2 stories proven" in text
+        assert "2 of 2 stories done" in text
     tracking, *stories = [row for row in planned.repo.issues.values() if not row.pull]
     assert [planned.repo.issues[row.number].state for row in stories] == ["closed", "closed"]
     assert tracking.sub_issues == [row.id for row in stories]

@@ -42,7 +42,7 @@ def test_rebased_steps_are_shown_as_unverified_before_anything_is_spent(started)
         assert (acted.status, acted.outputs["outcome"]) == (1, "blocked"), acted.output
         assert "steps were rewritten" in started.answers()[-1].body
         said, page = started.status_comment().body, started.pull().body
-        for claim in ("1 of 2 stories proven", "3 of 3 gates passed", "1 of 1 gate passed"):
+        for claim in ("1 of 2 stories done", "3 of 3 gates passed", "1 of 1 gate passed"):
             assert claim not in said and claim not in page
         assert "of 6 steps as proved" in said and "a rebase does not" in said
     assert started.phases() == phases
@@ -52,4 +52,4 @@ def test_rebased_steps_are_shown_as_unverified_before_anything_is_spent(started)
     acted = started.act()
     assert acted.status == 0, acted.output
     assert started.phases()[-1] == "integrated(calc-1)"
-    assert "1 of 2 stories proven" in started.status_comment().body
+    assert "1 of 2 stories done" in started.status_comment().body

@@ -31,7 +31,7 @@ def expect_all_done(world, count: int, verify) -> None:
         for phase in ("red", "green", "integrated"):
             assert phases.count(f"{phase}(calc-{n})") == 1, phases
     assert story_branches(world) == [] and world.pending == []
-    assert f"{count} of {count} stories proven" in world.pull().body
+    assert f"{count} of {count} stories done" in world.pull().body
     verify(world)
 
 
@@ -46,7 +46,7 @@ def test_work_of_two_jobs_is_integrated_and_shown(new):
     shown = {check.name for check in world.checks() if check.conclusion == "success"}
     gates = {f"prd2pr / {phase}(calc-{n})" for n in (1, 2, 3) for phase in ("red", "green", "integrated")}
     assert gates <= shown
-    assert "3 of 3 stories proven" in world.pull().body and "2 stories in parallel" not in world.pull().body
+    assert "3 of 3 stories done" in world.pull().body and "2 stories in parallel" not in world.pull().body
     alone = push_stories(new(), 3, {3: (1,)}, jobs=1)
     assert alone.act().outputs["outcome"] == "done"
     assert code_of(world) == code_of(alone), "as one job makes it, one story after the other"

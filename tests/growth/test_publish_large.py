@@ -105,7 +105,7 @@ def test_page_costs_no_more_with_more_settled_stories(tmp_path: Path, monkeypatc
         with counting(monkeypatch) as counted:
             again = build_page(place)
         assert again == first
-        assert first.figures[0].value == f"{count} of {count}" and first.commits_in_all == 4 * count + 1
+        assert first.figures[1].value == f"{count} of {count}" and first.commits_in_all == 4 * count + 1
         counts[count] = (counted.processes, counted.objects)
     assert counts[SMALL] == counts[LARGE]
     assert counts[LARGE][0] < 20

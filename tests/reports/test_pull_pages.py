@@ -130,9 +130,10 @@ def test_body_matches_the_golden_file(name: str, pull_view: PullRequestView) -> 
 
 
 def test_the_outcome_comes_first() -> None:
-    title, _, figures, _, following = render_body(sample_view()).splitlines()[:5]
+    title, _, figures, _, state, _, following = render_body(sample_view()).splitlines()[:7]
+    assert state == "**In progress**"
     assert title == "**Loyalty points** · from `prds/loyalty.md`"
-    assert figures.startswith("**2 of 5 stories proven** · ")
+    assert figures.startswith("**2 of 5 requirements proven** · 2 of 5 stories done · ")
     assert following == "**Next:** `loyalty-4` is waiting for its code. `prd2pr run prds/loyalty.md`"
 
 
@@ -159,7 +160,7 @@ def test_hostile_body_is_inert() -> None:
 def test_three_hundred_stories_fit() -> None:
     text = render_body(many(300).pull_view(), commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
-    assert "**300 of 300 stories proven**" in text
+    assert "300 of 300 stories done" in text
     assert (
         "Left out for length: the list of commits, the trace, what was built, cost by phase, links to commits" in text
     )
@@ -172,7 +173,7 @@ def test_board_of_a_thousand_stories_is_shortened_with_a_note() -> None:
     pull_view = many(1000).pull_view()
     text = render_body(pull_view, commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
-    assert "**1000 of 1000 stories proven**" in text
+    assert "1000 of 1000 stories done" in text
     assert text.count("\n| `loyalty-") == 100
     assert "100 of 1000 stories are shown." in text
     assert "100 of 1000 stories" in render_page(pull_view)

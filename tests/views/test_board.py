@@ -258,7 +258,7 @@ def test_completed_stories_are_listed_latest_first() -> None:
 def test_progress_bar_covers_all_stories() -> None:
     parts = layout.build_progress_bar(build_prd_board(source_of(mixed())).view.counts, 2)
     assert [each.label for each in parts] == [
-        "2 proven",
+        "2 done",
         "1 finished otherwise",
         "1 passing",
         "1 in progress",

@@ -62,6 +62,8 @@ def only(story: str) -> Branch:
     branch = plan()
     kept = tuple(s for s in branch.backlog.stories if s.id == story)
     branch.backlog = branch.backlog.model_copy(update={"stories": kept})
+    asked = tuple(each for each in branch.prd.requirements if each.id in kept[0].requirements)
+    branch.prd = branch.prd.model_copy(update={"requirements": asked})
     return branch
 
 
@@ -71,7 +73,8 @@ def only(story: str) -> Branch:
 def test_numbers_have_their_denominators() -> None:
     pull_view = sample().pull_view()
     assert [(f.value, f.label) for f in pull_view.figures] == [
-        ("2 of 5", "stories proven"),
+        ("2 of 5", "requirements proven"),
+        ("2 of 5", "stories done"),
         ("1 of 5", "done without tests"),
         ("7 of 12", "added tests pass, 5 fail as expected"),
         ("9 of 9", "gates passed"),
@@ -85,16 +88,16 @@ def test_a_model_without_a_price_has_no_sum() -> None:
     step = branch.cycles["loyalty-1"].steps[0].model_copy(update={"spend": spend(100, None)})
     branch.update("loyalty-1", steps=(step, *branch.cycles["loyalty-1"].steps[1:]))
     pull_view = branch.pull_view()
-    assert pull_view.figures[4].label == format_cost(None, 5.0)
+    assert pull_view.figures[5].label == format_cost(None, 5.0)
     assert pull_view.costs[-1].usd == format_cost(None)
     assert [row.usd for row in pull_view.costs if row.label == "red"] == ["$0.0300"]
 
 
 def test_limits_of_tokens_and_time_are_named() -> None:
     pull_view = sample().pull_view(limits=SpendLimits(tokens=200_000, minutes=20))
-    assert pull_view.figures[4].value == "57k of 200k tokens"
-    assert pull_view.figures[4].label == "$0.14"
-    assert pull_view.figures[5].value == "110 s of 20 min"
+    assert pull_view.figures[5].value == "57k of 200k tokens"
+    assert pull_view.figures[5].label == "$0.14"
+    assert pull_view.figures[6].value == "110 s of 20 min"
 
 
 @pytest.mark.parametrize(
@@ -107,18 +110,19 @@ def test_limits_of_tokens_and_time_are_named() -> None:
     ],
 )
 def test_no_budget_is_stated_only_without_limits(limits: UsageLimits, words: str) -> None:
-    assert sample().pull_view(limits=SpendLimits.of(limits)).figures[4].label == words
+    assert sample().pull_view(limits=SpendLimits.of(limits)).figures[5].label == words
 
 
 def test_one_of_one_is_singular() -> None:
     branch = sample()
     branch.backlog = branch.backlog.model_copy(update={"stories": branch.backlog.stories[3:4]})
-    assert branch.pull_view().figures[0].label == "story proven"
+    assert branch.pull_view().figures[1].label == "story done"
 
 
 def test_zero_of_zero_is_omitted() -> None:
     assert [figure.label for figure in plan().pull_view().figures] == [
-        "stories proven",
+        "requirements proven",
+        "stories done",
         "$0.03 of $5.00",
         "of runner time",
     ]
@@ -161,8 +165,8 @@ def test_the_board_of_the_sample() -> None:
     assert cells(pull_view, "loyalty-4") == [four(1), four(2), "refused GRN101 GRN301, 1 attempt", "", ""]
     assert cells(pull_view, "loyalty-5") == ["waiting", "", "", "", ""]
     assert [row.outcome for row in pull_view.board] == [
-        "proven",
-        "proven",
+        "done",
+        "done",
         "done without tests",
         "in progress",
         "waiting",
@@ -202,8 +206,8 @@ def test_paused_aborted_and_skipped_stories() -> None:
     branch.update("loyalty-1", state=CycleState.ABORTED)
     change(branch, "loyalty-1", status="backlog")
     pull_view = branch.pull_view()
-    assert [row.outcome for row in pull_view.board] == ["aborted", "proven", "done without tests", "paused", "skipped"]
-    lost = [row for row in pull_view.requirements if row.verdict.startswith("not built")]
+    assert [row.outcome for row in pull_view.board] == ["aborted", "done", "done without tests", "paused", "skipped"]
+    lost = [row for row in pull_view.requirements if row.status == "excluded"]
     assert lost, "what only a story that was left out would have built"
     assert all(any(row.id in each for each in pull_view.uncovered) for row in lost)
     assert any("loyalty-5 was skipped" in each for each in pull_view.uncovered)
@@ -220,8 +224,8 @@ def test_pre_implemented_story_shows_no_red() -> None:
     pull_view = branch.pull_view()
     assert pull_view.board[0].outcome == "already built, verified"
     assert cells(pull_view, "loyalty-1")[1:4] == ["already built", "nothing to do", "nothing to do"]
-    assert [(f.value, f.label) for f in pull_view.figures[:2]] == [
-        ("0 of 1", "story proven"),
+    assert [(f.value, f.label) for f in pull_view.figures[1:3]] == [
+        ("0 of 1", "story done"),
         ("1 of 1", "already built"),
     ]
 
@@ -260,25 +264,25 @@ def test_step_without_evidence_is_not_proven(number: int) -> None:
     branch = finished()
     del branch.proofs["loyalty-1", number]
     pull_view = branch.pull_view()
-    assert figure(pull_view, "story proven") == "0 of 1"
+    assert figure(pull_view, "story done") == "0 of 1"
     assert figure(pull_view, "gates passed") == "2 of 3"
     assert pull_view.board[0].outcome == "done without proof"
     assert [cell.detail for cell in pull_view.board[0].cells if cell.tone == "unproven"] == ["no proof"]
     assert [row.sha for row in pull_view.unproven] == [sha("loyalty-1", number)]
-    assert pull_view.state == "Done, not all proven"
+    assert pull_view.state == "Done, proof missing"
     assert pull_view.next.command == "prd2pr verify main..prd2pr/loyalty"
 
 
 def test_a_refused_verdict_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = proof(Phase.GREEN, head=run(ids_of("loyalty-1", 3), "passed"), accepted=False)
-    assert figure(branch.pull_view(), "story proven") == "0 of 1"
+    assert figure(branch.pull_view(), "story done") == "0 of 1"
 
 
 def test_a_verdict_of_another_phase_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = branch.proofs["loyalty-1", 2]
-    assert figure(branch.pull_view(), "story proven") == "0 of 1"
+    assert figure(branch.pull_view(), "story done") == "0 of 1"
 
 
 def test_done_story_without_a_cycle_is_not_proven() -> None:
@@ -417,10 +421,10 @@ def test_requirements_through_parts_parents_and_assumptions() -> None:
     branch.prd = branch.prd.model_copy(update={"requirements": extra})
     branch.backlog = branch.backlog.model_copy(update={"assumptions": ("NFR-1 is met by the platform.",)})
     assert [(row.id, row.stories, row.verdict) for row in branch.pull_view().requirements] == [
-        ("AC-1", ("loyalty-1",), "1 of 1 story proven"),
-        ("FR-9", ("loyalty-4",), "0 of 1 story proven"),
-        ("FR-4", ("loyalty-4",), "0 of 1 story proven"),
-        ("NFR-1", (), "by assumption"),
+        ("AC-1", ("loyalty-1",), "covered only indirectly: no criterion comes from it"),
+        ("FR-9", ("loyalty-4",), "0 of 1 part proven"),
+        ("FR-4", ("loyalty-4",), "0 of 2 criteria proven"),
+        ("NFR-1", (), "untested: NFR-1 is met by the platform."),
         ("NFR-2", (), "no story covers it"),
     ]
 

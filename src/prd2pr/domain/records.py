@@ -69,6 +69,7 @@ class Criterion(Record):
     id: str
     text: str
     example: str = ""
+    requirements: tuple[str, ...] = ()  # those that it comes from
 
 
 class Epic(Record):

@@ -13,7 +13,7 @@ from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Criterion, Epic, Prd,
 from prd2pr.domain.wording import clip
 from prd2pr.errors import PlanInvalid
 from prd2pr.planning.problems import PLAN_PROBLEMS, PlanProblem
-from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
+from prd2pr.prd.requirement_ids import collect_mentioned_keys, get_requirement_key, index_by_key
 
 __all__ = ["PLAN_PROBLEMS", "PlanDraft", "PlanLimits", "PlanProblem", "StoryDraft", "check_plan", "to_backlog"]
 
@@ -84,7 +84,10 @@ def backlog_to_draft(backlog: Backlog) -> PlanDraft:
                 epic=story.epic,
                 title=story.title,
                 kind=story.kind,
-                criteria=tuple(CriterionDraft(text=each.text, example=each.example) for each in story.criteria),
+                criteria=tuple(
+                    CriterionDraft(text=each.text, example=each.example, requirements=each.requirements)
+                    for each in story.criteria
+                ),
                 depends_on=story.depends_on,
                 requirements=story.requirements,
                 source_paths=story.source_paths,
@@ -185,16 +188,17 @@ def is_uncovered_question(question: str, name: str) -> bool:
 def _check_not_covered(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
     """Check that a question names each requirement that is not covered, so that none is dropped silently."""
     known = {requirement.id for requirement in prd.requirements}
+    asked = collect_mentioned_keys(draft.questions)
     for name in draft.not_covered:
         if name not in known:
             yield PlanProblem("PLN107", f"`{name}`, listed as not covered, is not a requirement of {prd.path}")
-        elif not any(name in question for question in draft.questions):
+        elif get_requirement_key(name) not in asked:
             yield PlanProblem("PLN207", f"{name} is listed as not covered, but no question names it")
 
 
 def find_uncovered_requirements(prd: Prd, draft: PlanDraft) -> tuple[Requirement, ...]:
     named = {get_requirement_key(name) for story in draft.stories for name in _claimed_requirements(story)}
-    assumed = {get_requirement_key(name) for text in draft.assumptions for name in find_mentioned_ids(text)}
+    assumed = collect_mentioned_keys(draft.assumptions)
     parts: dict[str, list[Requirement]] = {}
     for requirement in prd.requirements:
         parts.setdefault(requirement.parent, []).append(requirement)
@@ -334,7 +338,12 @@ def build_story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[st
         description=draft.description,
         kind=draft.kind,
         criteria=tuple(
-            Criterion(id=f"{story}.c{n}", text=criterion.text.strip(), example=criterion.example)
+            Criterion(
+                id=f"{story}.c{n}",
+                text=criterion.text.strip(),
+                example=criterion.example,
+                requirements=normalize_requirement_ids(prd, criterion.requirements),
+            )
             for n, criterion in enumerate(draft.criteria, start=1)
         ),
         priority=draft.priority,

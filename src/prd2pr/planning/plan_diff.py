@@ -8,7 +8,7 @@ backlog on a branch. The workflow uses the first two, and `verify` the first and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -86,8 +86,21 @@ def compute_plan_change(
 def update_requirement_ids(story: Story, change: RequirementChange) -> Story:
     """Update the ids of renumbered requirements in a story."""
     moved = dict(change.renamed)
-    names = tuple(dict.fromkeys(moved.get(get_requirement_key(name), name) for name in story.requirements))
-    return story if names == story.requirements else story.model_copy(update={"requirements": names})
+    return update_story_ids(story, lambda names: (moved.get(get_requirement_key(name), name) for name in names))
+
+
+def update_story_ids(story: Story, update: Callable[[tuple[str, ...]], Iterable[str]]) -> Story:
+    """Apply `update` to the requirements of a story and of its criteria."""
+    criteria = tuple(
+        each.model_copy(update={"requirements": names})
+        if (names := tuple(dict.fromkeys(update(each.requirements)))) != each.requirements
+        else each
+        for each in story.criteria
+    )
+    names = tuple(dict.fromkeys(update(story.requirements)))
+    if names == story.requirements and criteria == story.criteria:
+        return story
+    return story.model_copy(update={"requirements": names, "criteria": criteria})
 
 
 def build_removal_questions(removed: Iterable[Requirement], stories: list[Story], unwanted: set[str]) -> Iterator[str]:
@@ -139,7 +152,7 @@ def keep_unchanged_plan(prd: Prd, backlog: Backlog, change: PlanChange) -> Backl
             "epics": tuple(
                 each.model_copy(update={"requirements": valid(each.requirements)}) for each in backlog.epics
             ),
-            "stories": tuple(each.model_copy(update={"requirements": valid(each.requirements)}) for each in stories),
+            "stories": tuple(update_story_ids(each, valid) for each in stories),
             "assumptions": keep_valid_assumptions(backlog, change),
             "not_covered": valid(backlog.not_covered),
         }

@@ -10,18 +10,20 @@ from prd2pr.domain.dependency_graph import find_cycle
 from prd2pr.domain.records import Requirement
 from prd2pr.errors import PrdInvalid
 from prd2pr.prd.outline import NO_BLOCK, Outline, OutlineBlock, find_owners
+from prd2pr.prd.prose import is_question
 from prd2pr.prd.requirement_ids import (
     find_mentioned_ids,
     get_parent_id,
     get_requirement_key,
     get_requirement_kind,
+    index_by_key,
     normalize_id,
     parse_leading_label,
 )
 from prd2pr.prd.sections import SectionKind
 
 # Sections where an id at the start of a line is a reference, unless the id is defined nowhere else.
-_REFERRING: frozenset[SectionKind] = frozenset({"plan", "out", "aside", "modules", "dependencies"})
+_REFERRING: frozenset[SectionKind] = frozenset({"plan", "out", "question", "aside", "modules", "dependencies"})
 _NAMED_FIRST = re.compile(r"^[(\[](?:for |see |covers? )?([^()\[\]]{1,120})[)\]]\s*:?\s*", re.IGNORECASE)
 
 
@@ -29,6 +31,13 @@ _NAMED_FIRST = re.compile(r"^[(\[](?:for |see |covers? )?([^()\[\]]{1,120})[)\]]
 class LabelledRequirements:
     requirements: tuple[Requirement, ...]
     used: frozenset[int]  # blocks that define a requirement or its details
+    open: tuple[Requirement, ...] = ()  # questions with an id, which are not requirements yet
+    excluded: tuple[Requirement, ...] = ()  # defined only as out of scope
+
+    @property
+    def known(self) -> dict[str, str]:
+        """Every id that the PRD defines, by key."""
+        return index_by_key(each.id for each in (*self.requirements, *self.open, *self.excluded))
 
 
 def find_labelled_requirements(outline: Outline, kinds: list[SectionKind], where: str) -> LabelledRequirements:
@@ -39,18 +48,22 @@ def find_labelled_requirements(outline: Outline, kinds: list[SectionKind], where
         if n not in definitions and belongs[n] != NO_BLOCK and block.kind in ("item", "paragraph", "row"):
             details.setdefault(belongs[n], []).append(block.text)
     known = {get_requirement_key(name): name for name, _ in definitions.values()}
-    requirements = []
+    requirements: list[Requirement] = []
+    undecided: list[Requirement] = []
+    excluded: list[Requirement] = []
     for n, (name, rest) in definitions.items():
         container = definitions[belongs[n]][0] if belongs[n] in definitions else ""
         block = outline.blocks[n]
         named, own = _named_first(rest) if get_requirement_kind(name) == "acceptance" else ((), rest)
         text = "\n".join(part for part in (own, *details.get(n, ())) if part)
         parent = _parent(name, named, container, text, known, where=f"{where}:{block.line}")
-        requirements.append(
-            Requirement(id=name, text=text, kind=get_requirement_kind(name), line=block.line, parent=parent)
-        )
+        asked = kinds[n] == "question" or is_question(text)
+        listed = excluded if kinds[n] == "out" else undecided if asked else requirements
+        listed.append(Requirement(id=name, text=text, kind=get_requirement_kind(name), line=block.line, parent=parent))
+    names = {each.id for each in requirements}
+    requirements = [each if each.parent in names else each.model_copy(update={"parent": ""}) for each in requirements]
     used = frozenset(n for n in range(len(belongs)) if n in definitions or belongs[n] != NO_BLOCK)
-    return LabelledRequirements(_without_circles(requirements), used)
+    return LabelledRequirements(_without_circles(requirements), used, tuple(undecided), tuple(excluded))
 
 
 def _definitions(outline: Outline, kinds: list[SectionKind], where: str) -> dict[int, tuple[str, str]]:

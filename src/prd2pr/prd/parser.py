@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from frontmatter import parse as split_front_matter
@@ -20,10 +21,10 @@ from prd2pr.domain.records import Prd, Requirement
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.prd import strict_json, strict_yaml
 from prd2pr.prd.implementation_plan import parse_planned_cycles
-from prd2pr.prd.labelled_requirements import find_labelled_requirements
+from prd2pr.prd.labelled_requirements import LabelledRequirements, find_labelled_requirements
 from prd2pr.prd.markdown import read_markdown
 from prd2pr.prd.outline import Outline
-from prd2pr.prd.prose import find_prose_requirements
+from prd2pr.prd.prose import find_prose_questions, find_prose_requirements
 from prd2pr.prd.requirement_ids import index_by_key
 from prd2pr.prd.sections import SectionKind, classify_sections, list_section_entries
 from prd2pr.prd.strict_yaml import LoadedDocument
@@ -98,14 +99,12 @@ def parse_prd(text: str, path: str, *, blob: str = "") -> Prd:
     if not text.strip():
         raise PrdInvalid("the PRD is empty", where=path, remedy=_EXAMPLE)
     _refuse_too_long(len(text.encode()), text.count("\n"), path)
-    outline = Outline()
-    try:
-        loaded = _select_reader(path)(text, path, outline)
-    except InputInvalid as error:
-        raise PrdInvalid(error.what, where=error.where, remedy=error.remedy) from None
+    outline, loaded = _read_outline(text, path)
     kinds = classify_sections(outline)
-    requirements = _find_requirements(outline, kinds, path)
-    known = index_by_key(requirement.id for requirement in requirements)
+    labelled = find_labelled_requirements(outline, kinds, path)
+    requirements = _find_requirements(outline, kinds, labelled, path)
+    names = {requirement.id for requirement in requirements}
+    cycles = parse_planned_cycles(outline, kinds, index_by_key([*names, *labelled.known.values()]), path)
     return Prd(
         id=_find_prd_id(loaded, path),
         title=_find_title(loaded.data, outline, path),
@@ -113,20 +112,59 @@ def parse_prd(text: str, path: str, *, blob: str = "") -> Prd:
         blob=blob,
         summary=_find_summary(loaded.data, outline, kinds),
         requirements=requirements,
-        cycles=parse_planned_cycles(outline, kinds, known, path),
+        cycles=tuple(
+            each.model_copy(update={"requirements": tuple(name for name in each.requirements if name in names)})
+            for each in cycles
+        ),
         modules=list_section_entries(outline, kinds, "modules"),
         dependencies=list_section_entries(outline, kinds, "dependencies"),
         text=text,
     )
 
 
-def _find_requirements(outline: Outline, kinds: list[SectionKind], path: str) -> tuple[Requirement, ...]:
-    labelled = find_labelled_requirements(outline, kinds, path)
+def _read_outline(text: str, path: str) -> tuple[Outline, LoadedDocument]:
+    outline = Outline()
+    try:
+        return outline, _select_reader(path)(text, path, outline)
+    except InputInvalid as error:
+        raise PrdInvalid(error.what, where=error.where, remedy=error.remedy) from None
+
+
+@dataclass(frozen=True)
+class UnplannedItems:
+    """What a PRD says besides its requirements: open questions, and requirements that are out of scope."""
+
+    questions: tuple[Requirement, ...] = ()  # without an id if the PRD gives none
+    excluded: tuple[Requirement, ...] = ()
+
+
+def find_unplanned_items(prd: Prd) -> UnplannedItems:
+    """Find the open questions and the excluded requirements in the text of a parsed PRD."""
+    try:
+        outline, _ = _read_outline(prd.text, prd.path)
+        kinds = classify_sections(outline)
+        labelled = find_labelled_requirements(outline, kinds, prd.path)
+    except PrdInvalid:  # a PRD that was parsed by an older version
+        return UnplannedItems()
+    lines = {each.line for each in (*labelled.open, *labelled.requirements, *labelled.excluded)}
+    prose = (
+        Requirement(id="", text=text, line=line)
+        for text, line in find_prose_questions(outline, kinds)
+        if line not in lines
+    )
+    return UnplannedItems(tuple(sorted((*labelled.open, *prose), key=lambda each: each.line)), labelled.excluded)
+
+
+def _find_requirements(
+    outline: Outline, kinds: list[SectionKind], labelled: LabelledRequirements, path: str
+) -> tuple[Requirement, ...]:
     prose = find_prose_requirements(outline, kinds, used=labelled.used)
     found = tuple(sorted((*labelled.requirements, *prose), key=lambda requirement: requirement.line))
     if not found:
         only_headings = all(block.kind == "heading" for block in outline.blocks)
         what = "the PRD has headings but no text below them" if only_headings else "the PRD has no requirements"
+        if labelled.open or any(find_prose_questions(outline, kinds)):
+            what = "the PRD has open questions but no requirements"
         raise PrdInvalid(what, where=path, remedy=_EXAMPLE)
     if len(found) > MAX_REQUIREMENTS:
         raise PrdInvalid(
@@ -276,9 +314,9 @@ def _find_title(metadata: Metadata, outline: Outline, path: str) -> str:
 def _find_summary(metadata: Metadata, outline: Outline, kinds: list[SectionKind]) -> str:
     given = metadata.get("summary")
     paragraphs = [
-        (kind != "background", block.text)
+        (not kind, block.text)
         for block, kind in zip(outline.blocks, kinds, strict=True)
-        if block.kind == "paragraph" and kind in ("", "background")
+        if block.kind == "paragraph" and kind in ("", "background", "motivation")
     ]
     first = min(paragraphs, key=lambda found: found[0])[1] if paragraphs else ""
     return " ".join((given if isinstance(given, str) else first).split())[:MAX_SUMMARY]

@@ -24,7 +24,10 @@ _SCENARIO_ENDS = re.compile(r"\bthen\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)\s+(?=[^\W\d_]|[\"'(`\d])")
 
 _REQUIREMENT_SECTIONS: frozenset[SectionKind] = frozenset({"feature", "acceptance", "non_functional"})
-_IGNORED_SECTIONS: frozenset[SectionKind] = frozenset({"out", "aside", "modules", "dependencies"})
+_IGNORED_SECTIONS: frozenset[SectionKind] = frozenset(
+    {"out", "question", "aside", "modules", "dependencies", "motivation"}
+)
+_WITHOUT_QUESTIONS: frozenset[SectionKind] = frozenset({"out", "plan", "modules", "dependencies", "motivation"})
 _KINDS: dict[SectionKind, RequirementKind] = {"acceptance": "acceptance", "non_functional": "non_functional"}
 
 
@@ -50,7 +53,7 @@ def find_prose_requirements(
     statements = [
         s
         for s in _iter_statements(outline, kinds, used)
-        if _normalize_words(s.text) and s.section not in _IGNORED_SECTIONS
+        if _normalize_words(s.text) and s.section not in _IGNORED_SECTIONS and not is_question(s.text)
     ]
     body = [s for s in statements if s.section not in ("background", "plan")]
     if used:
@@ -65,6 +68,22 @@ def find_prose_requirements(
             or _keep_paragraphs(statements)
         )
     return _number_requirements(chosen)
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip(" *_)]\"'”’").endswith("?")
+
+
+def find_prose_questions(outline: Outline, kinds: list[SectionKind]) -> Iterator[tuple[str, int]]:
+    """Yield the open questions with their lines.
+
+    These are the statements in sections of open questions, and elsewhere the questions that would otherwise be
+    requirements.
+    """
+    for s in _iter_statements(outline, kinds, ()):
+        asked = is_question(s.text) and (s.listed or s.binding) and s.section not in _WITHOUT_QUESTIONS
+        if _normalize_words(s.text) and (s.section == "question" or asked):
+            yield " ".join(s.text.split()), s.line
 
 
 def _keep_binding(statements: Iterable[Statement]) -> list[Statement]:

@@ -55,6 +55,10 @@ def find_mentioned_ids(text: str) -> tuple[str, ...]:
     return tuple(reversed(unique.values()))
 
 
+def collect_mentioned_keys(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(get_requirement_key(name) for text in texts for name in find_mentioned_ids(text))
+
+
 def _expand_range(first: str, last: str) -> list[str]:
     low, high = _PARTS.fullmatch(first), _PARTS.fullmatch(last)
     plain = low and high and low[1].upper() == high[1].upper() and low[2].isdigit() and high[2].isdigit()

@@ -9,7 +9,18 @@ from prd2pr.prd.outline import Outline, OutlineBlock
 from prd2pr.prd.requirement_ids import parse_leading_label
 
 SectionKind = Literal[
-    "plan", "modules", "dependencies", "out", "aside", "acceptance", "non_functional", "background", "feature", ""
+    "plan",
+    "modules",
+    "dependencies",
+    "out",
+    "question",
+    "aside",
+    "acceptance",
+    "non_functional",
+    "motivation",
+    "background",
+    "feature",
+    "",
 ]
 
 # The first match wins, so "out of scope" comes before "scope" and "non-functional" before "functional".
@@ -22,6 +33,10 @@ _WORDS: dict[SectionKind, tuple[str, ...]] = {
         "future work",
         "won'?t (?:do|have)",
     ),
+    "question": (
+        "(?:open|unresolved|outstanding|pending|remaining) (?:questions?|points?|issues?|items?|topics?|decisions?)",
+        *("unresolved", "undecided", "tbd", "to be (?:decided|determined|clarified|defined)"),
+    ),
     "plan": (
         *("(?:implementation|delivery) (?:plan|phases|cycles)", "roadmap", "milestones?", "tdd cycles?", "^plan$"),
         *(r"^cycles?(?: [\d.]+.*)?$", r"^phases?(?: [\d.]+.*)?$"),
@@ -29,7 +44,8 @@ _WORDS: dict[SectionKind, tuple[str, ...]] = {
     "modules": ("(?:modules?|file|directory|folder|project|package|code) (?:structure|layout|tree)", "^modules?$"),
     "dependencies": ("dependency changes", "dependencies"),
     "aside": (
-        *("questions", "risks?", "glossary", "terminology", "definitions", "references", "change ?log", "links"),
+        *("questions", "^question$", "risks?"),
+        *("glossary", "terminology", "definitions", "references", "change ?log", "links"),
         *("revision history", "traceability", "stakeholders?", "timeline"),
     ),
     "acceptance": ("acceptance", "scenarios?"),
@@ -38,15 +54,16 @@ _WORDS: dict[SectionKind, tuple[str, ...]] = {
         *("requirements?", "features?", "functional", "functionality", "user stor(?:y|ies)", "scope", "behaviou?r"),
         *("use cases?", "capabilit(?:y|ies)", "rules", "constraints"),
     ),
+    "motivation": ("background", "context", "motivation", "why", "vision", "personas?", "metrics"),
     "background": (
-        *("overview", "summary", "introduction", "background", "context", "problem", "motivation", "goals?", "why"),
-        *("objectives?", "vision", "purpose", "abstract", "assumptions?", "personas?", "metrics"),
+        *("overview", "summary", "introduction", "problem", "goals?", "objectives?", "purpose", "abstract"),
+        "assumptions?",
     ),
 }
 _HEADINGS = {kind: re.compile(rf"\b(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) for kind, words in _WORDS.items()}
 
 # These kinds include their subsections: "Phase 2: Security" is not a section of requirements.
-_WHOLE: frozenset[SectionKind] = frozenset({"plan", "out", "aside", "modules", "dependencies"})
+_WHOLE: frozenset[SectionKind] = frozenset({"plan", "out", "question", "aside", "modules", "dependencies"})
 
 _NOTHING = re.compile(r"(?:none|n/?a|nothing|no (?:new |changes?|dependenc\w+).*|-+)\.?", re.IGNORECASE)
 _TREE_MARKS = re.compile(r"^[\s│├└─|`+\\*-]*")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import BlobRef, Git
@@ -19,7 +20,7 @@ SHORT_SHA = 7
 
 @dataclass(frozen=True)
 class TraceLine:
-    """One line of the trace. The story is empty for a requirement that no story covers."""
+    """One line of the trace. The story is empty for a requirement from which no criterion comes."""
 
     prd: str
     requirements: tuple[str, ...]
@@ -33,7 +34,9 @@ class TraceLine:
     def is_about(self, name: str) -> bool:
         """Whether the line concerns the PRD, requirement, story, criterion, test or (abbreviated) commit `name`."""
         by_commit = len(name) >= SHORT_SHA and self.commit.startswith(name)
-        return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
+        if by_commit or name in (self.prd, self.story, self.criterion, *self.tests):
+            return True
+        return get_requirement_key(name) in map(get_requirement_key, self.requirements)
 
 
 def find_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> Iterator[TraceLine]:
@@ -44,12 +47,14 @@ def find_trace_lines(branches: Iterable[PrdFacts], about: str = "") -> Iterator[
 
 def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
     prd = facts.prd.id
+    traced: set[str] = set()
     for row in iter_trace_rows(facts):
+        traced.update(row.requirements)
         tests = tuple(test.id for test in row.tests)
         yield TraceLine(prd, row.requirements, row.story, row.id, row.text, tests, row.commit, row.verdict)
     for wanted in build_requirement_rows(facts):
-        if not wanted.stories:
-            yield TraceLine(prd, (wanted.id,), "", "", wanted.text, (), "", wanted.verdict)
+        if wanted.id not in traced:
+            yield TraceLine(prd, (wanted.id,) if wanted.id else (), "", "", wanted.text, (), "", wanted.verdict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Sequence
 from hashlib import sha256
 
-from prd2pr.domain.wording import capitalize_first, count, format_time, split_code_spans
+from prd2pr.domain.wording import capitalize_first, clip, count, format_time, split_code_spans
 from prd2pr.templating import Filters, get_environment
 from prd2pr.views.models import BOARD_PHASES
 from prd2pr.views.pull_request.models import PullRequestView
@@ -35,6 +35,7 @@ BODY_FILTERS: Filters = {
     "prose": escape_prose,
     "neutral": escape_line,
     "code": format_code_span,
+    "clip": clip,
     "count": count,
     "first_capital": capitalize_first,
     "left_out_name": OPTIONAL_PARTS.__getitem__,

@@ -22,6 +22,7 @@ from prd2pr.views.stories.facts import ACCOUNTED_PROGRESS, CommitFacts, PrdFacts
 from prd2pr.views.stories.story_totals import StoryAccount, compute_step_cost, format_account, parse_account
 
 BATCH_SIZE = 100  # number of stories whose records are in memory at the same time
+ACCOUNT_FORM = "2"  # changes with the fields of `StoryAccount`
 NO_ACCOUNT = "-"  # marks a story that must be read in full
 
 
@@ -98,6 +99,7 @@ def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
         files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),
         last_run=facts.last_run_at(story.id),
         costs=tuple(map(compute_step_cost, steps)),
+        traced=tuple(name for name, named in facts.criterion_tests(story.id).items() if named),
     )
 
 
@@ -132,7 +134,14 @@ def compute_account_keys(
             own[name].append(f"{n} {commit.sha} {commit.proved_with}")
 
     def digest(name: str, story: Story) -> str:
-        parts = (cycles.get(f"{name}.json", ""), evidence.get(name, ""), story.status, story.kind, *own[name])
+        parts = (
+            ACCOUNT_FORM,
+            cycles.get(f"{name}.json", ""),
+            evidence.get(name, ""),
+            story.status,
+            story.kind,
+            *own[name],
+        )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     return {name: digest(name, story) for name, story in far.items()}

@@ -83,6 +83,7 @@ class Figure:
     value: str
     label: str
     strong: bool = False
+    claim: bool = False  # says that something is proven or done, which a refuted proof would contradict
     joint: str = " "  # separator between value and label in running text
 
 
@@ -281,13 +282,32 @@ class StoryProof(StoryCard):
     refusals: tuple[RefusalView, ...]
 
 
+# `proven` requires tests of that very requirement: every criterion that comes from it has a test that failed before the
+# code existed and passes now. `partly` means that nothing more is planned, and `pending` that work is left.
+RequirementStatus = Literal[
+    "proven",
+    "already implemented",
+    "partly",
+    "indirect",
+    "untested",
+    "excluded",
+    "not covered",
+    "open question",
+    "failing",
+    "pending",
+]
+VERIFIED_STATUSES: tuple[RequirementStatus, ...] = ("proven", "already implemented")
+
+
 @dataclass(frozen=True)
 class RequirementRow:
-    id: str
+    id: str  # empty for an open question without an id
     text: str
     stories: tuple[str, ...]
     verdict: str
     tone: Tone
+    status: RequirementStatus = "pending"
+    planned: bool = True  # False for what the PRD only asks or excludes
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def mark_refuted(pull_view: PullRequestView, found: BranchRefutation) -> PullReq
         pull_view,
         state="not proved",
         tone="unproven",
-        figures=(figure, *pull_view.figures[1:]),
+        figures=(figure, *(each for each in pull_view.figures if not each.claim)),
         next=RESTORE_STEP if found.by_records else REVIEW_STEP,
         commits=rows,
         unproven=tuple(row for row in rows if row.tone == "unproven"),

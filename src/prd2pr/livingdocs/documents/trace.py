@@ -52,14 +52,16 @@ def trace_prd(worked: PrdHistory) -> tuple[PrdHistory, tuple[RequirementRow, ...
 
 def trace_stories(worked: PrdHistory, rows: tuple[TraceRow, ...]) -> Iterator[TracedStory]:
     started = {each.id: each for each in worked.started}
-    titles = {clean_line(story.id): clip(clean_line(story.title), 160) for story in worked.backlog.stories}
+    planned = {clean_line(story.id): story for story in worked.backlog.stories}
     for story, of_story in groupby(rows, key=lambda row: row.story):
         own = tuple(of_story)
         gated = started[story].gated if story in started else ()
         steps = [(step.phase.value, f"{story}/{step.n}") for step in gated]
         criteria = [(row, group_tests_by_file(row.tests)) for row in own]
         files = dict.fromkeys(path for _, groups in criteria for path in groups)
-        yield TracedStory(story, titles.get(story, ""), own[0].requirements, steps, tuple(files), criteria)
+        title = clip(clean_line(planned[story].title), 160)
+        requirements = tuple(map(clean_line, planned[story].requirements))
+        yield TracedStory(story, title, requirements, steps, tuple(files), criteria)
 
 
 def group_tests_by_file(tests: tuple[TracedTest, ...]) -> TestsByFile:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from prd2pr.domain.records import UNTESTED_KINDS, Prd, Requirement
 from prd2pr.domain.wording import clean_line, clip
-from prd2pr.planning.passes.drafts import CriteriaDraft, OpenQuestion
+from prd2pr.planning.passes.drafts import CriteriaDraft, CriterionText, OpenQuestion
 from prd2pr.planning.passes.given_when_then import StatedCriterion, find_contradicting_criteria, parse_scenario
 from prd2pr.planning.plan import CriterionDraft, PlanLimits, StoryDraft
 from prd2pr.planning.problems import PlanProblem
+from prd2pr.prd.requirement_ids import get_requirement_key, index_by_key
 
 MAX_CRITERIA = PlanLimits().criteria
 MIN_CRITERIA = 2
@@ -82,8 +83,12 @@ def _is_shared(requirement: Requirement, story: StoryDraft, stories: Sequence[St
 def build_fallback_criteria(prd: Prd, story: StoryDraft) -> tuple[CriterionDraft, ...]:
     """Return the text of the requirements as criteria, for use when no model call is left."""
     served = [each for each in prd.requirements if each.id in story.requirements and each.text.strip()]
-    texts = dict.fromkeys(clip(clean_line(each.text), 400) for each in served[:MAX_CRITERIA])
-    return tuple(CriterionDraft(text=text) for text in texts) or (CriterionDraft(text=story.title),)
+    named: dict[str, list[str]] = {}
+    for each in served[:MAX_CRITERIA]:
+        named.setdefault(clip(clean_line(each.text), 400), []).append(each.id)
+    return tuple(CriterionDraft(text=text, requirements=tuple(ids)) for text, ids in named.items()) or (
+        CriterionDraft(text=story.title),
+    )
 
 
 # --- checks of an answer ----------------------------------------------------------------------------------------------
@@ -91,7 +96,12 @@ def build_fallback_criteria(prd: Prd, story: StoryDraft) -> tuple[CriterionDraft
 
 def check_criteria(stories: Sequence[StoryDraft], draft: CriteriaDraft, known: Criteria) -> tuple[PlanProblem, ...]:
     """Check an answer. `known` are the PRD's criteria, which the answer completes and must not contradict."""
-    problems = [*_check_stories(stories, draft), *_check_counts(draft, known), *_check_contradictions(draft, known)]
+    answered = collect_criteria(stories, draft)
+    problems = [
+        *_check_stories(stories, draft),
+        *_check_counts(answered, known),
+        *_check_contradictions(answered, known),
+    ]
     return tuple(sorted(problems, key=lambda problem: problem.code))
 
 
@@ -99,11 +109,20 @@ def is_soft_criteria_problem(problem: PlanProblem) -> bool:
     return problem.code in SOFT_CODES
 
 
-def collect_criteria(draft: CriteriaDraft) -> dict[str, tuple[CriterionDraft, ...]]:
-    return {
-        each.story.strip(): tuple(
-            CriterionDraft(text=" ".join(one.text.split()), example=one.example.strip()) for one in each.criteria
+def collect_criteria(stories: Sequence[StoryDraft], draft: CriteriaDraft) -> dict[str, tuple[CriterionDraft, ...]]:
+    """Return the answer's criteria by story. Of the ids that a criterion names, those of its story are kept."""
+    known = {story.key: index_by_key(story.requirements) for story in stories}
+
+    def clean(criterion: CriterionText, own: Mapping[str, str]) -> CriterionDraft:
+        keys = dict.fromkeys(map(get_requirement_key, criterion.requirements))
+        return CriterionDraft(
+            text=" ".join(criterion.text.split()),
+            example=criterion.example.strip(),
+            requirements=tuple(own[key] for key in keys if key in own),
         )
+
+    return {
+        each.story.strip(): tuple(clean(one, known.get(each.story.strip(), {})) for one in each.criteria)
         for each in draft.stories
     }
 
@@ -121,8 +140,8 @@ def _check_stories(stories: Sequence[StoryDraft], draft: CriteriaDraft) -> Itera
             yield PlanProblem("PLN206", "it has no criteria in the answer", key)
 
 
-def _check_counts(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem]:
-    for key, criteria in collect_criteria(draft).items():
+def _check_counts(answered: Criteria, known: Criteria) -> Iterator[PlanProblem]:
+    for key, criteria in answered.items():
         stated = known.get(key, ())
         texts = [each.text for each in (*stated, *criteria)]
         if not MIN_CRITERIA <= len(texts) <= MAX_CRITERIA:
@@ -134,21 +153,22 @@ def _check_counts(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem
             yield PlanProblem("PLN109", "a criterion is empty or repeated", key)
 
 
-def _check_contradictions(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem]:
+def _check_contradictions(answered: Criteria, known: Criteria) -> Iterator[PlanProblem]:
+    stated = frozenset(each.text for given in known.values() for each in given)
     for one, other in find_contradicting_criteria(
-        [*flatten_criteria(known), *flatten_criteria(collect_criteria(draft))]
+        [*flatten_criteria(known, stated), *flatten_criteria(answered, stated)]
     ):
         if not (one.by_prd and other.by_prd):
             of = f" of {one.where}" if one.where != other.where else ""
             yield PlanProblem("PLN205", f"«{other.text}» contradicts «{one.text}»{of}", other.where)
 
 
-def flatten_criteria(criteria: Criteria) -> Iterator[StatedCriterion]:
+def flatten_criteria(criteria: Criteria, stated: Collection[str]) -> Iterator[StatedCriterion]:
+    """Yield all criteria. `stated` are the texts of those that the PRD states itself."""
     for key, each in criteria.items():
         for one in each:
-            yield StatedCriterion(
-                one.requirements[0] if one.requirements else key, one.text, by_prd=bool(one.requirements)
-            )
+            by_prd = one.text in stated and bool(one.requirements)
+            yield StatedCriterion(one.requirements[0] if by_prd else key, one.text, by_prd=by_prd)
 
 
 # --- contradictions ---------------------------------------------------------------------------------------------------
@@ -158,7 +178,8 @@ def build_contradiction_questions(prd: Prd, criteria: Criteria, titles: Mapping[
     """Ask a person which of two contradicting criteria is valid, including criteria of the PRD that no story has."""
     acceptance = [each for each in prd.requirements if each.kind == "acceptance"]
     by_prd = (StatedCriterion(each.id, clean_line(each.text), by_prd=True) for each in acceptance)
-    others = (each for each in flatten_criteria(criteria) if not each.by_prd)
+    stated = frozenset(clean_line(each.text) for each in acceptance)
+    others = (each for each in flatten_criteria(criteria, stated) if not each.by_prd)
     for one, other in find_contradicting_criteria([*by_prd, *others]):
         names = [each.where if each.by_prd else f"«{titles.get(each.where, each.where)}»" for each in (one, other)]
         both = " and ".join(dict.fromkeys(names))

@@ -112,6 +112,7 @@ class CriterionText(Record):
     example: Paragraph = Field(
         default="", description="Values and the exact result: goods for 41.50 EUR earn 41 points."
     )
+    requirements: Ids = Field(default=(), description="Ids of the story's requirements that it checks.")
 
 
 class StoryCriteria(Record):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from prd2pr.domain.records import Prd
 from prd2pr.domain.wording import clean_line
 from prd2pr.planning.passes.drafts import OpenQuestion
-from prd2pr.prd.requirement_ids import get_requirement_key, index_by_key
+from prd2pr.prd.requirement_ids import collect_mentioned_keys, get_requirement_key, index_by_key
 
 # Questions about the same requirements with at least this share of common words count as the same.
 SAME_QUESTION = 0.3
@@ -43,7 +43,8 @@ def merge_questions(prd: Prd, questions: Iterable[OpenQuestion]) -> tuple[str, .
         if not words or any(_is_same_question(words, about, other, ids) for other, ids in kept.items()):
             continue
         kept[words] = about
-        missing = [name for name in known.values() if name in about and name not in text]
+        named = collect_mentioned_keys((text,))
+        missing = [name for key, name in known.items() if name in about and key not in named]
         merged.append(f"{', '.join(missing)}: {text}" if missing else text)
     return tuple(merged)
 

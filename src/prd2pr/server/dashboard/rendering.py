@@ -258,7 +258,7 @@ def make_overview_figures(projects: tuple[ProjectView, ...]) -> tuple[Figure, ..
     return (
         Figure(f"{len(projects):,}", inflect_noun(len(projects), "repository")),
         Figure(f"{prds:,}", inflect_noun(prds, "PRD")),
-        Figure(f"{proven:,} of {stories:,}", f"{inflect_noun(stories, 'story')} proven", strong=True),
+        Figure(f"{proven:,} of {stories:,}", f"{inflect_noun(stories, 'story')} done", strong=True),
         make_money_figure(spend),
     )
 
@@ -267,7 +267,7 @@ def make_metrics_figures(metrics: MetricsView) -> tuple[Figure, ...]:
     passed = sum(each.crossed for each in metrics.phases)
     at_first = sum(each.at_first for each in metrics.phases)
     found = (
-        Figure(f"{metrics.proven:,} of {metrics.stories:,}", f"{inflect_noun(metrics.stories, 'story')} proven"),
+        Figure(f"{metrics.proven:,} of {metrics.stories:,}", f"{inflect_noun(metrics.stories, 'story')} done"),
         Figure(
             f"{metrics.tests:,} of {metrics.tests_in_all:,}", f"added {inflect_noun(metrics.tests_in_all, 'test')} pass"
         ),

@@ -63,11 +63,11 @@ def build_column(column: Column, cards: tuple[StoryCard, ...]) -> ColumnPart:
 
 
 def build_progress_bar(counts: Iterable[ColumnCount], proven: int) -> tuple[Segment, ...]:
-    """Build a progress bar that starts with proven stories, followed by those closest to being proven."""
+    """Build a progress bar that starts with finished stories, followed by those closest to the end."""
     found = {each.column: each.stories for each in counts}
     complete = found.get(Column.COMPLETE, 0)
     parts: Sequence[tuple[int, str, str]] = (
-        (proven, "proven", f"{proven:,} proven"),
+        (proven, "proven", f"{proven:,} done"),
         (complete - proven, "settled", f"{complete - proven:,} finished otherwise"),
         (found.get(Column.PASSING, 0), "passing", f"{found.get(Column.PASSING, 0):,} passing"),
         (found.get(Column.IN_PROGRESS, 0), "working", f"{found.get(Column.IN_PROGRESS, 0):,} in progress"),
@@ -98,4 +98,4 @@ def build_notebook(story: StoryView) -> tuple[NotebookEntry, ...]:
 
 
 def format_proven_stories(stories: int, proven: int) -> str:
-    return f"{proven:,} of {count(stories, 'story')} proven"
+    return f"{proven:,} of {count(stories, 'story')} done"

@@ -16,7 +16,6 @@ from prd2pr.views.models import MAX_TITLE, ColumnCount, PrdView, ProjectView, Ru
 from prd2pr.views.pull_request.page import build_figures
 from prd2pr.views.stories.cards import build_cards, count_columns
 from prd2pr.views.stories.facts import PROVEN
-from prd2pr.views.stories.trace import build_requirement_rows
 
 
 def build_prd_board(source: PrdSource) -> PrdBoard:
@@ -35,6 +34,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
     facts, planning = source.facts, source.planning
     steps = [step for _, step in facts.all_steps()]
     outcome, tone = source.summary.state
+    requirements = source.requirements
     points = compute_burndown(source.sprint, facts.backlog.stories, facts.cycles.get) if source.sprint else ()
     alarms = find_alarms(facts.backlog.stories, facts.cycles.get, facts.warnings)
     return PrdView(
@@ -48,7 +48,7 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
         state=facts.status.state.value,
         outcome=outcome,
         tone=tone,
-        figures=build_figures(facts, planning, source.limits, source.unjudged),
+        figures=build_figures(facts, requirements, planning, source.limits, source.unjudged),
         next=source.summary.next.sentence,
         command=source.summary.next.command,
         counts=counts,
@@ -59,8 +59,8 @@ def build_prd_view(source: PrdSource, counts: tuple[ColumnCount, ...]) -> PrdVie
         model=clean_line(find_last_model(source.runs)),
         replayed=any(run.replayed for run in source.runs),
         updated_at=max((step.at for step in steps), default=facts.planned_at),
-        requirements=build_requirement_rows(facts),
-        questions=tuple(clip(clean_line(each), 600) for each in facts.backlog.questions),
+        requirements=requirements,
+        questions=tuple(clip(clean_line(each), 600) for each in facts.questions),
         assumptions=tuple(clip(clean_line(each), 600) for each in facts.backlog.assumptions),
         alarms=tuple(describe_alarms((alarm,)) for alarm in alarms),
         burn_down=points,

@@ -10,11 +10,13 @@ from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_run_story
 from prd2pr.domain.records import RunRecord, Sprint
+from prd2pr.views.models import RequirementRow
 from prd2pr.views.pull_request.commits import build_commit_rows
 from prd2pr.views.pull_request.models import NO_LIMITS, PlanningCost, SpendLimits
 from prd2pr.views.pull_request.page import NO_PLANNING
 from prd2pr.views.pull_request.state import BranchSummary
 from prd2pr.views.stories.facts import CommitFacts, PrdFacts
+from prd2pr.views.stories.trace import build_requirement_rows
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,13 @@ class PrdSource:
         commits = build_commit_rows(self.facts, self.unclaimed_commits)
         unproven = sum(row.tone == "unproven" for row in commits)
         return BranchSummary(
-            self.facts, self._outlook, self._ahead, self.facts.branch, self.base, self.unjudged, unproven
+            *(self.facts, self._outlook, self._ahead, self.facts.branch, self.base, self.unjudged, unproven),
+            self.requirements,
         )
+
+    @cached_property
+    def requirements(self) -> tuple[RequirementRow, ...]:
+        return build_requirement_rows(self.facts)
 
     @cached_property
     def _outlook(self) -> ActionContext:

@@ -25,7 +25,7 @@ def build_commit_rows(facts: PrdFacts, unclaimed_commits: tuple[CommitFacts, ...
 def build_unclaimed_commit_row(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
     """Build the row of a commit that is not a step: a commit by a person, or a draft."""
     if commit.proved_with:
-        return build_commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
+        return build_commit_row(commit, f"proved as part of {commit.proved_with}", "proven", link)
     if commit.base_merge:
         return build_commit_row(commit, f"merge of the base: {BASE_HOLDS}", "proven", link)
     if commit.join:
@@ -47,7 +47,7 @@ def build_step_commit_row(facts: PrdFacts, key: StepKey, commit: CommitFacts) ->
         return build_commit_row(commit, step.phase.value, "quiet", link)
     if facts.kind(story) in UNTESTED_KINDS:
         return build_commit_row(commit, f"{step.phase}, {NO_TESTS_REQUIRED}", "quiet", link)
-    return build_commit_row(commit, f"{step.phase} proven", "proven", link)
+    return build_commit_row(commit, f"{step.phase} proved", "proven", link)
 
 
 def is_code_change(facts: PrdFacts, story: str, step: Step) -> bool:

@@ -11,7 +11,9 @@ from prd2pr.domain.records import Spend
 from prd2pr.domain.role_record import RoleRemark
 from prd2pr.views.blocked_story import BlockedView
 from prd2pr.views.models import (
+    NO_NEXT_STEP,
     Figure,
+    FindingView,
     NextStep,
     RefusalView,
     RefusedWriteView,
@@ -55,6 +57,8 @@ class PlanningCost:
     seconds: float = 0
 
 
+SURVIVOR_CODE = "GRN502"
+
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
@@ -74,9 +78,22 @@ class CommitRow:
     sha: str
     subject: str
     at: str
-    proof: str  # for example `proven red`, `plan` or `no proof`
+    proof: str  # for example `red proved`, `plan` or `no proof`
     tone: Tone
     anchor: str
+
+
+@dataclass(frozen=True)
+class StoryWarning:
+    """A finding that did not refuse a step but that a reviewer should look at."""
+
+    story: str
+    finding: FindingView
+
+    @property
+    def is_survivor(self) -> bool:
+        """Whether a mutant survived."""
+        return self.finding.code == SURVIVOR_CODE
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,7 @@ class PullRequestView:
     next: NextStep
     next_action: NextAction  # action that `next` describes
     check: str  # command that verifies the branch
+    about: tuple[str, ...]  # what and why, in at most three sentences
     built: tuple[str, ...]
     board: tuple[StoryCard, ...]
     refusals: tuple[RefusalView, ...]
@@ -112,7 +130,9 @@ class PullRequestView:
     stories: tuple[StoryView, ...]
     commits: tuple[CommitRow, ...]
     unproven: tuple[CommitRow, ...]
-    uncovered: tuple[str, ...] = ()  # requirements that no story covers, with the reason
+    uncovered: tuple[str, ...] = ()  # requirements that no test of their own proves, with the reason
+    warnings: tuple[StoryWarning, ...] = ()  # of accepted steps; surviving mutants come first
+    answer: NextStep = NO_NEXT_STEP  # how to answer an open question
     stories_in_all: int = 0  # the board may show fewer
     commits_in_all: int = 0  # includes commits of hidden stories
     docs: tuple[ChangedDoc, ...] = ()  # living docs that the branch changed

@@ -119,6 +119,17 @@ def suggest_review_of_changes(commits: int, state: ProjectState, *, local: bool,
     return NextStep(f"{text} To plan a story for it, with its own gates, comment", STORY_COMMANDS[state])
 
 
+def suggest_answer(context: ActionContext) -> NextStep:
+    """Suggest how to answer an open question. The answer becomes a story, since a decision changes the code."""
+    path, state = context.records.prd.path, context.records.status.state
+    if context.is_local:
+        return NextStep(
+            f"Write the answer into `{clean_line(path)}` as a requirement, then", format_run_command(context)
+        )
+    command = STORY_COMMANDS.get(state, '/backlog add_story "what it changes"')
+    return NextStep("If the assumptions are right, no answer is needed. Otherwise comment", command)
+
+
 def verify_command(base: str, head: str) -> str:
     return f"prd2pr verify {shlex.quote(clean_line(f'{base}..{head}'))}"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from prd2pr.domain.costs.role_costs import RoleRow
@@ -12,11 +13,12 @@ from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_run_story
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.moderation import describe_alarms, find_alarms
-from prd2pr.domain.records import Backlog, Spend
+from prd2pr.domain.records import Backlog, Phase, Spend
 from prd2pr.domain.role_record import RoleRemark
 from prd2pr.domain.wording import (
     clean_line,
     clip,
+    count,
     escape_invisible,
     format_cost,
     format_duration,
@@ -24,10 +26,18 @@ from prd2pr.domain.wording import (
     inflect_noun,
 )
 from prd2pr.views.blocked_story import build_blocked_view
-from prd2pr.views.models import BOARD_PHASES, MAX_TITLE, Figure, NextStep, RefusedWriteView
+from prd2pr.views.models import BOARD_PHASES, MAX_TITLE, Figure, NextStep, RefusedWriteView, RequirementRow
 from prd2pr.views.pull_request.commits import build_commit_rows
-from prd2pr.views.pull_request.models import NO_LIMITS, ChangedDoc, CostRow, PlanningCost, PullRequestView, SpendLimits
-from prd2pr.views.pull_request.next_step import verify_command
+from prd2pr.views.pull_request.models import (
+    NO_LIMITS,
+    ChangedDoc,
+    CostRow,
+    PlanningCost,
+    PullRequestView,
+    SpendLimits,
+    StoryWarning,
+)
+from prd2pr.views.pull_request.next_step import suggest_answer, verify_command
 from prd2pr.views.pull_request.state import BranchSummary
 from prd2pr.views.stories.cards import build_card, format_planned_failures
 from prd2pr.views.stories.facts import (
@@ -42,6 +52,7 @@ from prd2pr.views.stories.facts import (
     PrdFacts,
 )
 from prd2pr.views.stories.pages import build_refusal_views, build_story_view, sanitize_refused_write
+from prd2pr.views.stories.steps import build_finding_view
 from prd2pr.views.stories.story_totals import PhaseTotal, StoryAccount
 from prd2pr.views.stories.trace import build_requirement_rows, iter_trace_rows, list_uncovered_requirements
 
@@ -60,6 +71,9 @@ __all__ = [
 NO_PLANNING = PlanningCost()
 NO_ACCOUNTS: Mapping[str, StoryAccount] = {}
 
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_])")
+CODE_PHASES = (Phase.GREEN, Phase.REFACTOR)
+MAX_PATHS = 4
 MAX_STORIES = 400
 MAX_DONE_STORIES = 100
 MAX_WAITING_STORIES = 50
@@ -107,7 +121,7 @@ def assemble_pull_request_view(
     requirements = build_requirement_rows(facts)
     commit_list = build_commit_rows(facts, changes.unclaimed_commits)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
-    whole = BranchSummary(facts, context, following, head, base, unjudged, len(unproven))
+    whole = BranchSummary(facts, context, following, head, base, unjudged, len(unproven), requirements)
     state, tone = whole.state
     return PullRequestView(
         prd=prd.id,
@@ -119,19 +133,22 @@ def assemble_pull_request_view(
         tone=tone,
         model=clip(clean_line(usage.model), 120),
         replayed=usage.replayed,
-        figures=build_figures(facts, usage.planning, usage.limits, unjudged),
+        figures=build_figures(facts, requirements, usage.planning, usage.limits, unjudged),
         next=whole.next,
         next_action=following,
         check=verify_command(base, head),
+        about=describe_change(near),
         built=describe_built_stories(near),
         board=tuple(cards.values()),
         stories_in_all=len(backlog.stories),
         refusals=tuple(each for story in near.backlog.stories for each in build_refusal_views(near, story)),
         refused_writes=tuple(map(sanitize_refused_write, changes.refused_writes)),
-        questions=tuple(clip(clean_line(question), 400) for question in backlog.questions),
+        questions=tuple(clip(clean_line(question), 400) for question in facts.questions),
         assumptions=tuple(clip(clean_line(assumption), 400) for assumption in backlog.assumptions),
         requirements=requirements,
         uncovered=list_uncovered_requirements(requirements),
+        warnings=list_story_warnings(near),
+        answer=suggest_answer(context),
         trace=tuple(iter_trace_rows(near)),
         costs=build_cost_rows(facts, usage.planning),
         stories=tuple(
@@ -161,12 +178,15 @@ def select_shown_stories(facts: PrdFacts) -> Backlog:
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
-def build_figures(facts: PrdFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
+def build_figures(
+    facts: PrdFacts, requirements: Sequence[RequirementRow], planning: PlanningCost, limits: SpendLimits, unjudged: int
+) -> tuple[Figure, ...]:
     spent = facts.totals_by_phase
     spend = sum((each.spend for each in spent.values()), planning.spend)
     seconds = planning.seconds + sum(each.seconds for each in spent.values())
     of_minutes = f" of {format_duration(limits.minutes * 60)}" if limits.minutes is not None else ""
     return (
+        *build_requirement_figures(facts, requirements),
         *build_story_figures(facts),
         *build_test_figure(facts, unjudged),
         *build_gate_figure(facts),
@@ -179,10 +199,19 @@ def build_figures(facts: PrdFacts, planning: PlanningCost, limits: SpendLimits, 
     )
 
 
+def build_requirement_figures(facts: PrdFacts, rows: Sequence[RequirementRow]) -> Iterable[Figure]:
+    counts, total = Counter(row.status for row in rows), len(facts.prd.requirements)
+    yield Figure(
+        f"{counts['proven']} of {total}", f"{inflect_noun(total, 'requirement')} proven", strong=True, claim=True
+    )
+    if already := counts["already implemented"]:
+        yield Figure(f"{already} of {total}", "verified as already implemented", claim=True)
+
+
 def build_story_figures(facts: PrdFacts) -> Iterable[Figure]:
     counts = Counter(facts.progress_by_story.values())
     total = len(facts.backlog.stories)
-    yield Figure(f"{counts[PROVEN]} of {total}", f"{inflect_noun(total, 'story')} proven", strong=True)
+    yield Figure(f"{counts[PROVEN]} of {total}", f"{inflect_noun(total, 'story')} done", claim=True)
     others = {UNTESTED: "done without tests", ALREADY_BUILT: "already built", SKIPPED: "skipped", ABORTED: "given up"}
     for progress, label in others.items():
         if counts[progress]:
@@ -207,6 +236,30 @@ def build_gate_figure(facts: PrdFacts) -> Iterable[Figure]:
     total, proved = far + len(counted), far + sum(facts.is_proved(*claim) for claim in counted)
     if total:
         yield Figure(f"{proved} of {total}", f"{inflect_noun(total, 'gate')} passed")
+
+
+def describe_change(facts: PrdFacts) -> tuple[str, ...]:
+    """Say why, from the PRD's summary, and what changed, from the code of the accepted steps."""
+    reasons = SENTENCE_END.split(clean_line(facts.prd.summary))[:2]
+    proofs = (facts.proof(story, step) for story, step in facts.all_steps() if step.phase in CODE_PHASES)
+    paths = sorted({change.path for proof in proofs if proof for change in proof.evidence.changes})
+    if not paths:
+        return tuple(clip(each, 300) for each in reasons if each)
+    more = f" and {count(len(paths) - MAX_PATHS, 'more file')}" if len(paths) > MAX_PATHS else ""
+    named = ", ".join(f"`{escape_invisible(path)}`" for path in paths[:MAX_PATHS])
+    return (*(clip(each, 300) for each in reasons if each), f"The code is in {named}{more}.")
+
+
+def list_story_warnings(facts: PrdFacts) -> tuple[StoryWarning, ...]:
+    """List the warnings in the verdicts that accepted the stories' current steps, each once."""
+    found = dict.fromkeys(
+        StoryWarning(clean_line(story.id), build_finding_view(finding))
+        for story in facts.started_stories()
+        for step in facts.effective_steps(story.id)
+        if (proof := facts.proof_summary(story.id, step))
+        for finding in proof.warnings
+    )
+    return tuple(sorted(found, key=lambda each: not each.is_survivor))
 
 
 def describe_built_stories(facts: PrdFacts) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, PhaseAction
-from prd2pr.views.models import SETTLED_TONES, NextStep, Tone
+from prd2pr.domain.wording import count
+from prd2pr.views.models import SETTLED_TONES, NextStep, RequirementRow, Tone
 from prd2pr.views.pull_request.next_step import (
     build_next_step,
     suggest_merge,
@@ -13,6 +14,9 @@ from prd2pr.views.pull_request.next_step import (
     suggest_verification,
 )
 from prd2pr.views.stories.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdFacts
+from prd2pr.views.stories.trace import find_uncovered_rows
+
+MAX_UNCOVERED = 5
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class BranchSummary:
     base: str
     unjudged: int  # number of commits since the last step that change more than docs
     unproven: int  # number of commits that no gate has checked
+    requirements: tuple[RequirementRow, ...]
 
     @property
     def state(self) -> tuple[str, Tone]:
@@ -36,8 +41,18 @@ class BranchSummary:
         if self.unjudged:
             return "Changed after the last step", "unproven"
         if self.unproven or UNPROVEN in reached:
-            return "Done, not all proven", "unproven"
-        return "Ready for review", "proven"
+            return "Done, proof missing", "unproven"
+        return f"Ready for review{self._uncovered_note}", "proven"
+
+    @property
+    def _uncovered_note(self) -> str:
+        """Name the requirements that nothing proves, since the stories are done nevertheless."""
+        names = [row.id for row in find_uncovered_rows(self.requirements)]
+        if not names:
+            return ""
+        more = f" and {len(names) - MAX_UNCOVERED} more" if len(names) > MAX_UNCOVERED else ""
+        total = count(len(self.facts.prd.requirements), "requirement")
+        return f", {len(names)} of {total} not proven ({', '.join(names[:MAX_UNCOVERED])}{more})"
 
     @property
     def next(self) -> NextStep:

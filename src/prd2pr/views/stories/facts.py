@@ -9,13 +9,27 @@ from functools import cached_property
 from sys import intern
 from typing import cast
 
-from prd2pr.domain.evidence import Proof, RunSummary
+from prd2pr.domain.evidence import Coverage, Finding, Proof, RunSummary
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
-from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
+from prd2pr.domain.records import (
+    UNTESTED_KINDS,
+    Backlog,
+    Criterion,
+    Cycle,
+    CycleState,
+    Phase,
+    Prd,
+    Requirement,
+    Status,
+    Step,
+    Story,
+)
 from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.test_runs import strip_test_parameters
-from prd2pr.domain.wording import escape_invisible
+from prd2pr.domain.wording import clean_line, escape_invisible
+from prd2pr.prd.parser import UnplannedItems, find_unplanned_items
+from prd2pr.prd.requirement_ids import get_requirement_key, get_requirement_kind
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.views.models import Tone, TracedTest
 from prd2pr.views.mutation_text import format_mutation_score
@@ -32,7 +46,7 @@ class StoryProgress:
     tone: Tone
 
 
-PROVEN = StoryProgress("proven", "proven")
+PROVEN = StoryProgress("done", "proven")  # its tests were proved RED and GREEN, and are integrated
 UNTESTED = StoryProgress("done without tests", "quiet")
 ALREADY_BUILT = StoryProgress("already built, verified", "proven")
 UNPROVEN = StoryProgress("done without proof", "unproven")
@@ -82,7 +96,8 @@ class ProofSummary:
     """
 
     accepted: Phase | None  # the phase that a gate accepted
-    warnings: int
+    warnings: tuple[Finding, ...]
+    coverage: tuple[Coverage, ...]  # the tests that name each criterion
     has_changes: bool
     has_new_tree: bool
     outcomes: Mapping[str, str] | None  # outcomes of the story's tests in this step's run; None if there was no run
@@ -94,7 +109,8 @@ def summarize_proof(proof: Proof) -> ProofSummary:
     run, mutation = evidence.head_run, evidence.bite
     return ProofSummary(
         accepted=evidence.phase if verdict.accepted and verdict.phase is evidence.phase else None,
-        warnings=sum(each.severity == "warning" for each in verdict.findings),
+        warnings=tuple(each for each in verdict.findings if each.severity == "warning"),
+        coverage=evidence.coverage or (),
         has_changes=bool(evidence.changes),
         has_new_tree=evidence.base_tree != evidence.head_tree,
         outcomes={intern(result.id): result.outcome for result in run.story} if run else None,
@@ -136,11 +152,43 @@ class PrdFacts:
 
     @cached_property
     def by_requirement(self) -> dict[str, list[Story]]:
+        """Map the keys of requirements to the stories that name them."""
         found: dict[str, list[Story]] = {}
         for story in self.backlog.stories:
-            for name in story.requirements:
-                found.setdefault(name, []).append(story)
+            for key in dict.fromkeys(map(get_requirement_key, story.requirements)):
+                found.setdefault(key, []).append(story)
         return found
+
+    @cached_property
+    def criteria_by_requirement(self) -> dict[str, list[tuple[Story, Criterion]]]:
+        """Map the keys of requirements to the criteria that come from them."""
+        found: dict[str, list[tuple[Story, Criterion]]] = {}
+        for story in self.backlog.stories:
+            for criterion in story.criteria:
+                for key in dict.fromkeys(map(get_requirement_key, self.criterion_requirements(story, criterion))):
+                    found.setdefault(key, []).append((story, criterion))
+        return found
+
+    def criterion_requirements(self, story: Story, criterion: Criterion) -> tuple[str, ...]:
+        """Return the requirements of a criterion.
+
+        A plan without ids at its criteria is unambiguous only for a story with a single requirement.
+        """
+        if criterion.requirements or any(each.requirements for each in story.criteria):
+            return criterion.requirements
+        direct = tuple(name for name in story.requirements if get_requirement_kind(name) != "acceptance")
+        return (direct or story.requirements) if len(direct or story.requirements) == 1 else ()
+
+    @cached_property
+    def unplanned(self) -> UnplannedItems:
+        return find_unplanned_items(self.prd)
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Return the plan's questions and those of the PRD, except those that the plan repeats."""
+        asked = clean_line("\n".join(self.backlog.questions)).casefold()
+        own = (each for each in self.unplanned.questions if clean_line(each.text).casefold() not in asked)
+        return (*self.backlog.questions, *(f"{each.id}: {each.text}" if each.id else each.text for each in own))
 
     @cached_property
     def stories(self) -> dict[str, Story]:
@@ -150,14 +198,14 @@ class PrdFacts:
     def _coverings(self) -> dict[frozenset[str], RequirementCoverage]:
         return {}
 
-    def requirement_coverage(self, names: frozenset[str]) -> RequirementCoverage:
+    def requirement_coverage(self, keys: frozenset[str]) -> RequirementCoverage:
         """Return the stories that cover one of these requirements. Cached, because there may be thousands."""
-        if names not in self._coverings:
-            found = dict.fromkeys(story.id for name in sorted(names) for story in self.by_requirement.get(name, ()))
-            self._coverings[names] = RequirementCoverage(
+        if keys not in self._coverings:
+            found = dict.fromkeys(story.id for key in sorted(keys) for story in self.by_requirement.get(key, ()))
+            self._coverings[keys] = RequirementCoverage(
                 tuple(found), Counter(map(self.progress_by_story.__getitem__, found))
             )
-        return self._coverings[names]
+        return self._coverings[keys]
 
     def with_details(self, commits: Mapping[StepKey, CommitFacts], files: Mapping[str, bytes]) -> PrdFacts:
         """Return a copy with the diffs of some commits and with screenshots.
@@ -165,18 +213,19 @@ class PrdFacts:
         The copy shares the derived facts, which do not depend on these details.
         """
         _ = self.progress_by_story, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
-        _ = self.planned_at, self.roles_by_story
+        _ = self.planned_at, self.roles_by_story, self.criteria_by_requirement, self._criterion_tests
         over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
         copy, own = replace(self, commits=over, files=files), {each.name for each in fields(self)}
         vars(copy).update({name: value for name, value in vars(self).items() if name not in own})
         return copy
 
     @cached_property
-    def parts(self) -> dict[str, set[str]]:
-        """Map each requirement to its parts."""
-        found: dict[str, set[str]] = {}
+    def parts(self) -> dict[str, list[Requirement]]:
+        """Map the keys of requirements to their parts."""
+        found: dict[str, list[Requirement]] = {}
         for each in self.prd.requirements:
-            found.setdefault(each.parent, set()).add(each.id)
+            if each.parent:
+                found.setdefault(get_requirement_key(each.parent), []).append(each)
         return found
 
     def steps(self, story: str) -> tuple[Step, ...]:
@@ -223,7 +272,7 @@ class PrdFacts:
     def warnings(self, story: Story, cycle: Cycle) -> int:
         """Count the warnings in the verdicts that accepted the story's steps."""
         proofs = (self.proof_summary(story.id, step) for step in cycle.steps)
-        return sum(proof.warnings for proof in proofs if proof)
+        return sum(len(proof.warnings) for proof in proofs if proof)
 
     def is_proved(self, story: str, step: Step) -> bool:
         """Whether a gate of exactly this phase accepted the step."""
@@ -315,6 +364,32 @@ class PrdFacts:
         step, seen = last
         tests = _expand_cases(cycle.tests, seen)
         return tuple(_trace_test(test, self._not_passed.get(test) or seen.get(test), step.phase) for test in tests)
+
+    @cached_property
+    def _criterion_tests(self) -> dict[str, Mapping[str, tuple[TracedTest, ...]]]:
+        return {}
+
+    def criterion_tests(self, story: str) -> Mapping[str, tuple[TracedTest, ...]]:
+        """Map the story's criteria to the tests that name them, with their current outcome. Cached.
+
+        Coverage lists test functions, while runs list their parametrized cases.
+        """
+        if story not in self._criterion_tests:
+            proofs = (self.proof_summary(story, step) for step in self.effective_steps(story))
+            coverage = next((proof.coverage for proof in proofs if proof and proof.coverage), ())
+            cases: dict[str, list[TracedTest]] = {}
+            for test in self.tests(story) if coverage else ():
+                for name in dict.fromkeys((test.id, strip_test_parameters(test.id))):
+                    cases.setdefault(name, []).append(test)
+            self._criterion_tests[story] = {
+                part.criterion: tuple(
+                    case
+                    for name in part.tests
+                    for case in cases.get(escape_invisible(self.promoted_test_id(story, name)), ())
+                )
+                for part in coverage
+            }
+        return self._criterion_tests[story]
 
     def promoted_test_id(self, story: str, test: str) -> str:
         """Return the id of a test after its file was moved to its permanent place."""

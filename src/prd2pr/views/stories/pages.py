@@ -7,6 +7,7 @@ import base64
 from prd2pr.domain.records import Cycle, Phase, RefusedWriteRecord, Requirement, Story
 from prd2pr.domain.remarks import collect_remarks
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
+from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.views.models import (
     MAX_TITLE,
     PageView,
@@ -19,7 +20,7 @@ from prd2pr.views.models import (
 from prd2pr.views.stories.cards import build_card
 from prd2pr.views.stories.facts import PrdFacts
 from prd2pr.views.stories.steps import build_step_view
-from prd2pr.views.stories.trace import build_requirement_rows, build_trace_row, find_covering_ids
+from prd2pr.views.stories.trace import build_requirement_rows, build_trace_row, find_covering_keys
 
 MAX_TEXT = 2000
 
@@ -50,7 +51,7 @@ def build_story_view(facts: PrdFacts, story: Story, card: StoryCard | None = Non
 
 
 def is_served_by(facts: PrdFacts, requirement: Requirement, story: Story) -> bool:
-    return not find_covering_ids(facts, requirement).isdisjoint(story.requirements)
+    return not find_covering_keys(facts, requirement).isdisjoint(map(get_requirement_key, story.requirements))
 
 
 def build_refusal_views(facts: PrdFacts, story: Story) -> tuple[RefusalView, ...]:

@@ -25,11 +25,15 @@ class StoryAccount:
     files: tuple[str, ...] = ()  # test files, to find failures in later runs
     last_run: str = ""  # time of the latest run
     costs: tuple[StepCost, ...] = ()  # one for each step
+    traced: tuple[str, ...] = ()  # criteria that a test names
 
 
 def format_account(account: StoryAccount) -> str:
     return json.dumps(
-        [account.progress, account.tests, account.gates, account.files, account.last_run, account.costs],
+        [
+            *(account.progress, account.tests, account.gates, account.files, account.last_run, account.costs),
+            account.traced,
+        ],
         separators=(",", ":"),
     )
 
@@ -37,8 +41,8 @@ def format_account(account: StoryAccount) -> str:
 def parse_account(line: str) -> StoryAccount | None:
     """Parse a cached line, or return None if it is invalid."""
     try:
-        progress, tests, gates, files, last_run, costs = json.loads(line)
-        return StoryAccount(progress, tests, gates, tuple(files), last_run, tuple(map(tuple, costs)))
+        progress, tests, gates, files, last_run, costs, traced = json.loads(line)
+        return StoryAccount(progress, tests, gates, tuple(files), last_run, tuple(map(tuple, costs)), tuple(traced))
     except (ValueError, TypeError):
         return None
 

@@ -1,18 +1,33 @@
-"""The trace: requirement → story → criterion → test → commit → verdict."""
+"""The trace: requirement → story → criterion → test → commit → verdict.
+
+A requirement is judged by its own criteria and the tests that name them, not by whether its story is done.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from prd2pr.domain.evidence import Coverage
 from prd2pr.domain.records import Criterion, Requirement, Step, Story
-from prd2pr.domain.wording import clean_line, clip, escape_invisible
-from prd2pr.views.models import RequirementRow, Tone, TracedTest, TraceRow, make_html_anchor
+from prd2pr.domain.wording import clean_line, clip, inflect_noun
+from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key
+from prd2pr.views.models import (
+    VERIFIED_STATUSES,
+    RequirementRow,
+    RequirementStatus,
+    Tone,
+    TracedTest,
+    TraceRow,
+    make_html_anchor,
+)
 from prd2pr.views.stories.facts import (
     ABORTED,
     ALREADY_BUILT,
     PROVEN,
+    SETTLED_PROGRESS,
     SKIPPED,
+    UNPROVEN,
     UNTESTED,
     PrdFacts,
     RequirementCoverage,
@@ -21,71 +36,196 @@ from prd2pr.views.stories.facts import (
 
 NO_CRITERION = Criterion(id="", text="")
 MAX_NAMED_STORIES = 20
-NO_STORY = "no story covers it"
-NOT_BUILT = "not built: "
+MAX_REASON = 200
+STATUSES: dict[StoryProgress, RequirementStatus] = {PROVEN: "proven", ALREADY_BUILT: "already implemented"}
 LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
+TONES: dict[RequirementStatus, Tone] = {
+    "proven": "proven",
+    "already implemented": "proven",
+    "partly": "unproven",
+    "indirect": "unproven",
+    "untested": "unproven",
+    "excluded": "quiet",
+    "not covered": "refused",
+    "open question": "unproven",
+    "failing": "refused",
+    "pending": "waiting",
+}
+
+Judgement = tuple[RequirementStatus, str]
+
+
+# --- requirements -----------------------------------------------------------------------------------------------------
 
 
 def build_requirement_rows(facts: PrdFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
-    """Build the rows of the given requirements, or of all requirements."""
-    requirements = facts.prd.requirements if wanted is None else wanted
-    return tuple(
-        build_requirement_row(facts, each, facts.requirement_coverage(find_covering_ids(facts, each)))
-        for each in requirements
+    """Build the rows of the given requirements, or of all, with the PRD's open questions and what it excludes."""
+    if wanted is not None:
+        return tuple(build_requirement_row(facts, each) for each in wanted)
+    others: tuple[tuple[Requirement, RequirementStatus, str], ...] = (
+        *((each, "open question", "open question") for each in facts.unplanned.questions),
+        *((each, "excluded", "excluded: out of scope") for each in facts.unplanned.excluded),
+    )
+    return (
+        *(build_requirement_row(facts, each) for each in facts.prd.requirements),
+        *(
+            replace(format_requirement_row(each, (), status, verdict), planned=False)
+            for each, status, verdict in others
+        ),
     )
 
 
-def build_requirement_row(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> RequirementRow:
-    verdict, tone = judge_requirement(facts, requirement, by)
-    rest = [f"and {len(by.stories) - MAX_NAMED_STORIES} more"] if len(by.stories) > MAX_NAMED_STORIES else []
+def build_requirement_row(facts: PrdFacts, requirement: Requirement) -> RequirementRow:
+    own = list_own_criteria(facts, requirement)
+    by = facts.requirement_coverage(find_covering_keys(facts, requirement))
+    stories = tuple(dict.fromkeys((*(story.id for story, _ in own), *by.stories)))
+    return format_requirement_row(requirement, stories, *judge_requirement(facts, requirement))
+
+
+def format_requirement_row(
+    requirement: Requirement, stories: Sequence[str], status: RequirementStatus, verdict: str
+) -> RequirementRow:
+    rest = [f"and {len(stories) - MAX_NAMED_STORIES} more"] if len(stories) > MAX_NAMED_STORIES else []
+    working = status == "pending" and not verdict.startswith("0 of")
     return RequirementRow(
         id=clean_line(requirement.id),
         text=clip(clean_line(requirement.text), 240),
-        stories=(*map(clean_line, by.stories[:MAX_NAMED_STORIES]), *rest),
-        verdict=verdict,
-        tone=tone,
+        stories=(*map(clean_line, stories[:MAX_NAMED_STORIES]), *rest),
+        verdict=clip(clean_line(verdict), MAX_REASON + 40),
+        tone="working" if working else TONES[status],
+        status=status,
     )
 
 
-def find_covering_ids(facts: PrdFacts, requirement: Requirement) -> frozenset[str]:
-    """Return the ids by which stories refer to a requirement: its own, those of its parts, or that of its parent."""
-    for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
-        if any(name in facts.by_requirement for name in names):
-            return frozenset(names)
+def find_covering_keys(facts: PrdFacts, requirement: Requirement) -> frozenset[str]:
+    """Return the keys by which stories refer to a requirement: its own, those of its parts, or that of its parent."""
+    key = get_requirement_key(requirement.id)
+    parts = {get_requirement_key(part.id) for part in facts.parts.get(key, ())}
+    for keys in ({key}, parts, {get_requirement_key(requirement.parent)} if requirement.parent else set()):
+        if any(each in facts.by_requirement for each in keys):
+            return frozenset(keys)
     return frozenset()
 
 
-def judge_requirement(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> tuple[str, Tone]:
+def list_own_criteria(facts: PrdFacts, requirement: Requirement) -> tuple[tuple[Story, Criterion], ...]:
+    """Return the criteria that come from a requirement or from the PRD's acceptance criteria for it."""
+    key = get_requirement_key(requirement.id)
+    accepting = (get_requirement_key(part.id) for part in facts.parts.get(key, ()) if part.kind == "acceptance")
+    found = {
+        criterion.id: (story, criterion)
+        for each in (key, *accepting)
+        for story, criterion in facts.criteria_by_requirement.get(each, ())
+    }
+    return tuple(found.values())
+
+
+def judge_requirement(facts: PrdFacts, requirement: Requirement) -> Judgement:
+    if own := list_own_criteria(facts, requirement):
+        return judge_own_criteria(facts, own)
+    parts = [each for each in facts.parts.get(get_requirement_key(requirement.id), ()) if each.kind != "acceptance"]
+    judged = [judge_requirement(facts, part)[0] for part in parts]
+    verified = sum(each in VERIFIED_STATUSES for each in judged)
+    text = f"{verified} of {len(judged)} {inflect_noun(len(judged), 'part')} proven"
+    if "pending" in judged:
+        return "pending", text
+    if judged and verified == len(judged):
+        return ("proven", text) if "proven" in judged else ("already implemented", "verified as already implemented")
+    return judge_indirect_coverage(
+        facts, requirement, facts.requirement_coverage(find_covering_keys(facts, requirement))
+    )
+
+
+def judge_own_criteria(facts: PrdFacts, own: Sequence[tuple[Story, Criterion]]) -> Judgement:
+    """Judge a requirement by the criteria that come from it."""
+    verdicts = [judge_criterion_status(facts, story, criterion) for story, criterion in own]
+    counts = Counter(verdicts)
+    proven, verified = counts["proven"], counts["proven"] + counts["already implemented"]
+    text = f"{verified} of {len(own)} {'criterion' if len(own) == 1 else 'criteria'} proven"
+    if not proven and verified == len(own):
+        return "already implemented", "verified as already implemented"
+    if verified == len(own):
+        return "proven", "proven" if proven == verified else "proven, partly as already implemented"
+    if counts["failing"] or counts["pending"]:
+        return ("failing", "a test does not pass") if counts["failing"] else ("pending", text)
+    reasons = dict.fromkeys(
+        format_open_reason(facts, story, criterion, verdict)
+        for (story, criterion), verdict in zip(own, verdicts, strict=True)
+        if verdict not in VERIFIED_STATUSES
+    )
+    status: RequirementStatus = "partly" if verified else "excluded" if counts["excluded"] == len(own) else "untested"
+    return status, f"{text if verified else status}: {', '.join(reasons)}"
+
+
+def judge_criterion_status(facts: PrdFacts, story: Story, criterion: Criterion) -> RequirementStatus:
+    progress, account = facts.progress(story), facts.accounts.get(story.id)
+    tests = () if account else find_criterion_tests(facts, story.id, criterion.id)
+    named = criterion.id in account.traced if account else bool(tests)
+    if progress in LEFT_OUT:
+        return "excluded"
+    if any(test.tone == "refused" for test in tests):
+        return "failing"
+    if progress not in SETTLED_PROGRESS:
+        return "pending"
+    return STATUSES.get(progress, "untested") if named else "untested"
+
+
+def format_open_reason(facts: PrdFacts, story: Story, criterion: Criterion, status: RequirementStatus) -> str:
+    progress, name = facts.progress(story), clean_line(story.id)
+    if status == "excluded":
+        return f"{name} was {LEFT_OUT[progress]}"
+    if progress is UNTESTED:
+        return f"{name} is {story.kind}, which needs no tests"
+    return f"{name} is {progress.word}" if progress is UNPROVEN else f"no test names {clean_line(criterion.id)}"
+
+
+def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> Judgement:
+    """Judge a requirement from which no criterion comes."""
     stories, counts = by.stories, by.progress_counts
     if not stories:
-        assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
-        return ("by assumption", "quiet") if assumed else (NO_STORY, "refused")
+        return judge_without_story(facts, requirement)
     if counts.keys() <= LEFT_OUT.keys():
-        return f"{NOT_BUILT}{format_dropped_stories(facts, stories)}", "refused"
+        dropped = (
+            f"{clean_line(story)} was {LEFT_OUT[facts.progress_by_story[story]]}"
+            for story in stories[:MAX_NAMED_STORIES]
+        )
+        return "excluded", f"excluded: {', '.join(dropped)}"
     if counts.keys() == {UNTESTED}:
-        return UNTESTED.word, UNTESTED.tone
-    proven = counts[PROVEN] + counts[ALREADY_BUILT]
-    text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
-    if proven == len(stories):
-        return text, "proven"
-    if counts.keys() <= {PROVEN, ALREADY_BUILT, UNTESTED}:
-        return f"{text}, the rest needs no tests", "quiet"
-    return text, "working" if proven else "waiting"
+        kinds = dict.fromkeys(facts.kind(story) for story in stories)
+        return "untested", f"untested: {' and '.join(kinds)} stories need no tests"
+    if all(progress in SETTLED_PROGRESS for progress in counts):
+        return "indirect", "covered only indirectly: no criterion comes from it"
+    done = sum(counts[progress] for progress in SETTLED_PROGRESS)
+    return "pending", f"{done} of {len(stories)} {inflect_noun(len(stories), 'story')} done"
 
 
-def format_dropped_stories(facts: PrdFacts, stories: tuple[str, ...]) -> str:
-    shown = [
-        f"{clean_line(story)} was {LEFT_OUT[facts.progress_by_story[story]]}" for story in stories[:MAX_NAMED_STORIES]
-    ]
-    return ", ".join(shown)
+def judge_without_story(facts: PrdFacts, requirement: Requirement) -> Judgement:
+    """Judge a requirement by what the plan says about it: it asks a person, or takes the requirement for granted."""
+    key = get_requirement_key(requirement.id)
+    if question := find_text_about(key, facts.backlog.questions):
+        return "open question", f"open question: {question}"
+    if assumption := find_text_about(key, facts.backlog.assumptions):
+        return "untested", f"untested: {assumption}"
+    return "not covered", "no story covers it"
 
 
-def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ...]:
-    """List requirements that no story covers: none was planned, or it was removed, skipped or aborted."""
-    lost = (row for row in rows if row.tone == "refused")
-    return tuple(
-        row.id if row.verdict == NO_STORY else f"{row.id} ({row.verdict.removeprefix(NOT_BUILT)})" for row in lost
-    )
+def find_text_about(key: str, texts: Iterable[str]) -> str:
+    """Return the first text that names a requirement, clipped, or an empty string."""
+    about = (text for text in texts if key in map(get_requirement_key, find_mentioned_ids(text)))
+    return clip(clean_line(next(about, "")), MAX_REASON)
+
+
+def find_uncovered_rows(rows: Iterable[RequirementRow]) -> tuple[RequirementRow, ...]:
+    """Return the requirements that no test of their own proves although no work on them is left."""
+    settled = (*VERIFIED_STATUSES, "pending")
+    return tuple(row for row in rows if row.status not in settled and row.planned)
+
+
+def list_uncovered_requirements(rows: Iterable[RequirementRow]) -> tuple[str, ...]:
+    """List these requirements with the reason."""
+    return tuple(f"{row.id} ({row.verdict})" for row in find_uncovered_rows(rows))
+
+
+# --- criteria ---------------------------------------------------------------------------------------------------------
 
 
 def iter_trace_rows(facts: PrdFacts) -> Iterator[TraceRow]:
@@ -100,7 +240,7 @@ def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> Trac
     step = find_last_proved_step(facts, story.id)
     verdict, tone = judge_criterion(facts.progress(story), story, tests)
     return TraceRow(
-        requirements=tuple(clean_line(requirement) for requirement in story.requirements),
+        requirements=tuple(map(clean_line, facts.criterion_requirements(story, criterion))),
         story=clean_line(story.id),
         id=clean_line(criterion.id),
         text=clip(clean_line(criterion.text), 240),
@@ -113,25 +253,8 @@ def build_trace_row(facts: PrdFacts, story: Story, criterion: Criterion) -> Trac
 
 
 def find_criterion_tests(facts: PrdFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
-    """Return the tests that name the criterion, with their current outcome.
-
-    Coverage lists test functions, while runs list their parametrized cases.
-    """
-    coverage = next(filter(None, (read_coverage(facts, story, step) for step in facts.steps(story))), ())
-    named = [
-        escape_invisible(facts.promoted_test_id(story, test))
-        for part in coverage
-        if part.criterion == criterion
-        for test in part.tests
-    ]
-    return tuple(
-        test for test in facts.tests(story) if any(test.id == name or test.id.startswith(f"{name}[") for name in named)
-    )
-
-
-def read_coverage(facts: PrdFacts, story: str, step: Step) -> tuple[Coverage, ...]:
-    proof = facts.proof(story, step)
-    return (proof.evidence.coverage or ()) if proof else ()
+    """Return the tests that name the criterion, with their current outcome."""
+    return facts.criterion_tests(story).get(criterion, ())
 
 
 def find_last_proved_step(facts: PrdFacts, story: str) -> Step | None:
@@ -140,14 +263,14 @@ def find_last_proved_step(facts: PrdFacts, story: str) -> Step | None:
 
 
 def judge_criterion(progress: StoryProgress, story: Story, tests: Sequence[TracedTest]) -> tuple[str, Tone]:
-    if progress is UNTESTED or not story.criteria:
+    if progress is UNTESTED or progress in LEFT_OUT or not story.criteria:
         return progress.word, progress.tone
     if not tests:
-        return ("no test named", "unproven") if progress is PROVEN else ("no test yet", "waiting")
+        return ("no test named", "unproven") if progress in SETTLED_PROGRESS else ("no test yet", "waiting")
     if any(test.tone == "refused" for test in tests):
         return "a test does not pass", "refused"
-    if progress in (PROVEN, ALREADY_BUILT):
-        return progress.word, progress.tone
+    if progress in STATUSES:
+        return ("proven" if progress is PROVEN else "verified as already implemented"), "proven"
     if all(test.outcome == "fails as expected" for test in tests):
         return "fails as expected, code to come", "working"
     return f"{progress.word}, tests pass" if all(

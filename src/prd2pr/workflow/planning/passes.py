@@ -211,7 +211,7 @@ def merge_criteria(
     query: PassQuestion[CriteriaDraft], answer: PassAnswer[CriteriaDraft], known: written.Criteria
 ) -> dict[str, tuple[CriterionDraft, ...]]:
     """Return the criteria by story, with those of the PRD first and unchanged."""
-    answered = written.collect_criteria(answer.answer) if answer.answer is not None else {}
+    answered = written.collect_criteria(query.part.stories, answer.answer) if answer.answer is not None else {}
     return {story.key: (*known.get(story.key, ()), *answered.get(story.key, ())) for story in query.part.stories}
 
 
