@@ -130,5 +130,3 @@ def test_a_prd_of_questions_is_not_planned(tmp_path) -> None:
 
 def test_verify_accepts_the_branch(world: World) -> None:
     assert world.verify().status == 0
-
-

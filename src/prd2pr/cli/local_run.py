@@ -10,6 +10,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from prd2pr.agents.roles import MODEL_ROLES
 from prd2pr.cli.active_prds import find_active_prd
@@ -24,9 +25,13 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
 from prd2pr.views.blocked_story import BlockedView, build_blocked_view
+from prd2pr.views.models import format_figures
 from prd2pr.workflow.parallel.pool import open_shared_ledger, run_parallel, run_sequentially
 from prd2pr.workflow.run import RunOutcome
 from prd2pr.workflow.session import Session
+
+if TYPE_CHECKING:
+    from prd2pr.reports.pull_request import PublishedPull
 
 
 def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: RunContext | None = None) -> RunOutcome:
@@ -45,9 +50,10 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
                 outcome = run_sequentially(session, max_steps)
             else:
                 outcome = run_in_parallel(session, forkserver, workers, progress)
-            page = publish_local_page(session)
-            report_run(session, outcome, page)
+            published = publish_local_page(session)
+            report_run(session, outcome, published)
     if options.json:
+        page = published.location if published else ""
         sys.stdout.write(json.dumps(build_run_json(session, outcome, page)) + "\n")
     return outcome
 
@@ -96,13 +102,13 @@ def preload_publishing() -> None:
     compile_pr_templates()
 
 
-def publish_local_page(session: Session) -> str:
+def publish_local_page(session: Session) -> PublishedPull | None:
     from prd2pr.reports.local_forge import LocalForge
     from prd2pr.reports.pull_request import publish_pull_request
     from prd2pr.workflow.next_action import find_branch_action
 
     if session.git.branch_head(session.target.branch) is None:
-        return ""
+        return None
     next_action = find_branch_action(session, session.store.load(session.git.rev(session.target.branch)))
     forge, docs = LocalForge(session.git.private), session.services.gathering.living_docs
     return publish_pull_request(
@@ -110,7 +116,7 @@ def publish_local_page(session: Session) -> str:
     )
 
 
-def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
+def report_run(session: Session, outcome: RunOutcome, published: PublishedPull | None) -> None:
     from prd2pr.memory.commit import make_retention_policy
     from prd2pr.proof.verify import count_intact_commits
     from prd2pr.state.branch_base import find_branch_start
@@ -119,13 +125,22 @@ def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
     session.progress.say(
         "costs", lines=format_cost_lines(sum_role_costs((*session.log.lines, *session.log.workers.lines)))
     )
-    if stop.outcome == "done" and page:
+    if stop.outcome == "done" and published:
         base, days = (
             find_branch_start(session.git, outcome.head).commit,
             make_retention_policy(session.config.retention),
         )
         proved, commits = count_intact_commits(session.git, base, outcome.head, days)
-        session.progress.say("done", page=page, branch=session.target.branch, proved=proved, steps=commits)
+        view = published.view
+        session.progress.say(
+            "review",
+            state=view.state,
+            figures=format_figures(view.figures),
+            warnings=tuple(each.sentence for each in view.warnings),
+        )
+        session.progress.say(
+            "done", page=published.location, branch=session.target.branch, proved=proved, steps=commits
+        )
         if proved < commits:
             text = f"{commits - proved} of {commits} commits are not proved steps; `prd2pr verify` lists them"
             session.progress.say("note", text=text)
@@ -136,8 +151,8 @@ def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
         session.progress.say(
             "stopped", reason=stop.reason, next="" if blocked_story else stop.next, blocked=blocked_story
         )
-        if page:
-            session.progress.say("note", text=f"PR page: {page}")
+        if published:
+            session.progress.say("note", text=f"PR page: {published.location}")
 
 
 def find_blocked(session: Session) -> BlockedView | None:

@@ -29,6 +29,7 @@ Facts = Mapping[str, object]
 MAX_WIDTH = 100
 NARROW = 72  # below this width, columns leave no room for the outcome
 LABEL = 14
+MAX_WARNINGS = 20
 QUIET, GOOD, BAD, CARE, STRONG = "dim", "green", "red", "yellow", "bold"
 
 
@@ -53,6 +54,7 @@ EVENTS: Mapping[str, ProgressEvent] = {
     "retry": ProgressEvent("a model call is retried", ("why",), ("seconds",)),
     "note": ProgressEvent("other information", ("text",)),
     "resumed": ProgressEvent("an earlier run is resumed", ("text",)),
+    "review": ProgressEvent("what a reviewer should know", ("state", "figures", "warnings")),
     "done": ProgressEvent("all stories are integrated", ("page", "branch", "proved", "steps")),
     "costs": ProgressEvent("cost of each role in this run", ("lines",)),
     "stopped": ProgressEvent("the run stopped before the end", ("reason",), ("next", "blocked")),
@@ -206,6 +208,17 @@ def format_resumed_lines(facts: Facts, width: int) -> list[Text]:
     return [Text.assemble(("Resumed  ", STRONG), read_fact_text(facts, "text"))]
 
 
+def format_review_lines(facts: Facts, width: int) -> list[Text]:
+    del width
+    listed = facts.get("warnings")
+    warnings = listed if isinstance(listed, tuple) else ()
+    lines = [Text(read_fact_text(facts, "state"), style=STRONG), Text(read_fact_text(facts, "figures"))]
+    lines += [Text.assemble(("  ", CARE), clean_line(each)) for each in warnings[:MAX_WARNINGS]]
+    if len(warnings) > MAX_WARNINGS:
+        lines.append(Text(f"  and {count(len(warnings) - MAX_WARNINGS, 'more warning')} on the page", style=QUIET))
+    return lines
+
+
 def format_done_lines(facts: Facts, width: int) -> list[Text]:
     proved, steps = int(read_fact_number(facts, "proved")), int(read_fact_number(facts, "steps"))
     parts = (
@@ -261,6 +274,7 @@ RENDERERS: Mapping[str, Callable[[Facts, int], list[Text]]] = {
     "retry": format_retry_lines,
     "note": format_note_event,
     "resumed": format_resumed_lines,
+    "review": format_review_lines,
     "done": format_done_lines,
     "costs": format_role_cost_lines,
     "stopped": format_stopped_lines,

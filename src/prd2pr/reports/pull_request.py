@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.role_costs import build_role_rows, sum_spend_by_role
@@ -45,8 +46,13 @@ from prd2pr.views.stories.story_totals import StoryAccount, sum_by_phase
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records
 
-PATCH_BYTES = 60_000  # of one phase, on the page
+PATCH_BYTES = 60_000  # of one file in one phase, on the page
 MAX_SCREENSHOTS = 40  # on the page; each can have several hundred kilobytes
+
+
+class PublishedPull(NamedTuple):
+    location: str
+    view: PullRequestView
 
 
 def publish_pull_request(
@@ -57,15 +63,14 @@ def publish_pull_request(
     following: NextAction | None = None,
     *,
     living_docs: tuple[str, ...] = (),
-) -> str:
+) -> PublishedPull:
     made = build_pull_request_view(store, branch, limits, following=following, living_docs=living_docs)
     if made.tone == "proven":
         archive = Archive(store.prd_id, LOCAL, store.git.rev(branch))
         store.git.keep_ref(archive.ref, archive.head)
         made = replace(made, archive=archive.line)
-    return forge.publish(
-        PullRequest(title=made.title, body=render_body(made), head=made.head, base=made.base, page=render_page(made))
-    )
+    pull = PullRequest(made.title, render_body(made), made.head, made.base, render_page(made))
+    return PublishedPull(forge.publish(pull), made)
 
 
 def build_pull_request_view(

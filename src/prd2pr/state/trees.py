@@ -196,8 +196,11 @@ def update_index(plain: GitRunner, env: Mapping[str, str], refs: Mapping[str, Bl
         raise build_git_error(arguments, output)
 
 
+MAX_FULL_FILES = 10  # so many files of a patch may have the limit's size
+
+
 def read_patches(plain: GitRunner, pairs: Sequence[tuple[str, str]], pathspecs: Sequence[str], limit: int) -> list[str]:
-    """Return one patch for each pair of trees; a patch longer than `limit` bytes is truncated."""
+    """Return one patch for each pair of trees. A file's part longer than `limit` bytes is cut, but no file is lost."""
     if not pairs:
         return []
     options = ("--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")
@@ -218,21 +221,21 @@ def _split_patches(output: Iterable[bytes], limit: int) -> dict[tuple[str, str],
     """Split the output at the lines that name the trees. No line inside a patch looks like one."""
     found: dict[tuple[str, str], list[bytes]] = {}
     own: list[bytes] = []
-    room = limit
+    note = f"\n… cut after {limit} bytes\n".encode()
+    left = room = 0  # bytes for all files and for this one; below zero if something was cut
     for line in output:
         named = PAIR.fullmatch(line)
         if named:
             own = found.setdefault((named[1].decode(), named[2].decode()), [])
-            room = limit
-        elif room > 0:
+            left = MAX_FULL_FILES * limit
+        elif line.startswith(b"diff --git "):
             own.append(line)
-            room -= len(line)
-    return {pair: _cut(b"".join(lines), limit) for pair, lines in found.items()}
-
-
-def _cut(raw: bytes, limit: int) -> str:
-    text = raw[:limit].decode("utf-8", "replace")
-    return text if len(raw) <= limit else f"{text}\n… cut after {limit} bytes\n"
+            room = min(limit, left)
+        elif room >= 0:
+            own.append(line if len(line) <= room else line[:room] + note)
+            left -= min(len(line), room)
+            room = room - len(line) if len(line) <= room else -1
+    return {pair: b"".join(lines).decode("utf-8", "replace") for pair, lines in found.items()}
 
 
 def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[str, BlobRef]) -> None:

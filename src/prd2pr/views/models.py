@@ -87,6 +87,11 @@ class Figure:
     joint: str = " "  # separator between value and label in running text
 
 
+def format_figures(figures: Iterable[Figure]) -> str:
+    """Return the figures as one line of plain text."""
+    return " · ".join(f"{each.value}{each.joint}{each.label}" for each in figures)
+
+
 @dataclass(frozen=True)
 class NextStep:
     sentence: str

@@ -69,7 +69,7 @@ def publish_phase_check(publication: Publication, story: StoryView, step: StepVi
     git, sha = publication.git, step.commit
     findings = list_step_findings(publication, sha)
     wrong = sorted({finding.code for finding in findings if finding.severity == "error"})
-    patch = git.patch(f"{sha}^", sha, limit=PATCH_BYTES) if findings else ""
+    patch = git.patch(git.code_tree(f"{sha}^"), git.code_tree(sha), limit=PATCH_BYTES) if findings else ""
 
     def read(path: str) -> str | None:
         data = git.read(sha, path)

@@ -95,6 +95,12 @@ class StoryWarning:
         """Whether a mutant survived."""
         return self.finding.code == SURVIVOR_CODE
 
+    @property
+    def sentence(self) -> str:
+        what, finding = "surviving mutant" if self.is_survivor else "warning", self.finding
+        place = f" {finding.place}" if finding.place and finding.place not in finding.message else ""
+        return f"{what} {finding.code} in {self.story}:{place} {finding.message}"
+
 
 @dataclass(frozen=True)
 class ChangedDoc:
