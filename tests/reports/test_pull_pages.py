@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import os
 import re
 from collections import Counter
@@ -15,9 +16,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sha
+from prd2pr.cli.terminal_lines import render_event
+from prd2pr.domain.evidence import Finding
 from prd2pr.domain.records import ProjectState, Status
+from prd2pr.github.messages.rendering import render_status_text
+from prd2pr.github.messages.status import build_status_view
 from prd2pr.reports.rendering import OPTIONAL_PARTS, render_body, render_page
-from prd2pr.views.models import NextStep
+from prd2pr.views.models import NextStep, format_figures
+from prd2pr.views.pull_request.models import SURVIVOR_CODE
 from prd2pr.views.pull_request.page import ChangedDoc, PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT
 
@@ -135,6 +141,57 @@ def test_the_outcome_comes_first() -> None:
     assert title == "**Loyalty points** · from `prds/loyalty.md`"
     assert figures.startswith("**2 of 5 requirements proven** · 2 of 5 stories done · ")
     assert following == "**Next:** `loyalty-4` is waiting for its code. `prd2pr run prds/loyalty.md`"
+
+
+def test_a_reviewer_of_six_stories_sees_at_most_ten_kilobytes() -> None:
+    branch = many(6)
+    texts = tuple(f"{'A rather long sentence about points and what they are worth. ' * 4}{n}" for n in range(20))
+    branch.backlog = branch.backlog.model_copy(update={"questions": texts, "assumptions": texts})
+    warnings = tuple(
+        Finding(code=code, severity="warning", message=f"{text} {code}", path="src/shop/points.py", line=n)
+        for n, text in enumerate(texts)
+        for code in ("GRN402", SURVIVOR_CODE)
+    )
+    for key, each in branch.proofs.items():
+        verdict = each.verdict.model_copy(update={"findings": warnings})
+        branch.proofs[key] = each.model_copy(update={"verdict": verdict})
+    text = render_body(branch.pull_view(), commit_url=COMMITS)
+    folds = re.compile(r"<details>.*?</details>", re.DOTALL)
+    assert "<details>" not in folds.sub("", text)
+    assert len(folds.sub("", text).encode()) <= 10_000
+    assert len(text) > 2 * 10_000, "everything else is in folds"
+
+
+def test_warnings_and_surviving_mutants_are_named_in_body_and_page() -> None:
+    branch = sample()
+    survivor = Finding(code=SURVIVOR_CODE, severity="warning", message="mutant survived: `a < 0` → `a <= 0`", line=7,
+                       path="src/shop/points.py")  # fmt: skip
+    green = branch.proofs["loyalty-1", 3]
+    branch.proofs["loyalty-1", 3] = green.model_copy(
+        update={"verdict": green.verdict.model_copy(update={"findings": (survivor,)})}
+    )
+    pull_view = branch.pull_view()
+    assert [(each.story, each.finding.code) for each in pull_view.warnings] == [
+        ("loyalty-1", SURVIVOR_CODE),
+        ("loyalty-2", "GRN402"),
+    ]
+    for text in (render_body(pull_view), render_page(pull_view)):
+        mutants, warnings = text.index("Surviving mutants"), text.index("GRN402")
+        assert mutants < text.index("src/shop/points.py:7") < warnings
+
+
+def test_every_place_shows_the_same_numbers() -> None:
+    pull_view = sample_view()
+    line = format_figures(pull_view.figures)
+    page = re.sub(r"<[^>]+>", " ", render_page(pull_view).partition('<ul class="figures">')[2].partition("</ul>")[0])
+    status = build_status_view(pull_view, Status(state=ProjectState.SPRINT_ACTIVE), None)
+    texts = (render_body(pull_view), render_status_text(status, marks=()), page)
+    review = render_event("review", {"state": pull_view.state, "figures": line, "warnings": ()})
+    texts = (*texts, " ".join(each.plain for each in review))
+    for text in texts:
+        plain = " ".join(html.unescape(text).replace("*", "").replace(",", " ").split())
+        for each in pull_view.figures:
+            assert " ".join(f"{each.value} {each.label}".replace(",", " ").split()) in plain
 
 
 def test_folds_are_closed_and_rendered_as_markdown() -> None:

@@ -62,7 +62,7 @@ def test_tests_by_a_person_pass_red(at_red):
     assert verified.status == 0, verified.out
     assert re.search(rf" {sha[:10]} .*\n.* calc/calc-1/2$", verified.out, re.MULTILINE)
     assert "1 commit proved as part of a step" in verified.out
-    assert "proved as part of calc-1/2" in (at_red.repo / ".git/prd2pr/pr/calc.html").read_text()
+    assert "as part of calc-1/2" in (at_red.repo / ".git/prd2pr/pr/calc.html").read_text()
 
 
 def test_code_by_a_person_passes_green_and_the_story_is_finished(at_green):

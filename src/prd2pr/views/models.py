@@ -314,6 +314,11 @@ class RequirementRow:
     status: RequirementStatus = "pending"
     planned: bool = True  # False for what the PRD only asks or excludes
 
+    @property
+    def is_uncovered(self) -> bool:
+        """Whether no test of its own proves it although no work on it is left."""
+        return self.planned and self.status not in (*VERIFIED_STATUSES, "pending")
+
 
 @dataclass(frozen=True)
 class RefusedWriteView:

@@ -14,7 +14,6 @@ from prd2pr.views.pull_request.next_step import (
     suggest_verification,
 )
 from prd2pr.views.stories.facts import BLOCKED, SETTLED_PROGRESS, UNPROVEN, PrdFacts
-from prd2pr.views.stories.trace import find_uncovered_rows
 
 MAX_UNCOVERED = 5
 
@@ -47,7 +46,7 @@ class BranchSummary:
     @property
     def _uncovered_note(self) -> str:
         """Name the requirements that nothing proves, since the stories are done nevertheless."""
-        names = [row.id for row in find_uncovered_rows(self.requirements)]
+        names = [row.id for row in self.requirements if row.is_uncovered]
         if not names:
             return ""
         more = f" and {len(names) - MAX_UNCOVERED} more" if len(names) > MAX_UNCOVERED else ""

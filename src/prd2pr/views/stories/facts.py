@@ -377,17 +377,14 @@ class PrdFacts:
         if story not in self._criterion_tests:
             proofs = (self.proof_summary(story, step) for step in self.effective_steps(story))
             coverage = next((proof.coverage for proof in proofs if proof and proof.coverage), ())
-            cases: dict[str, list[TracedTest]] = {}
-            for test in self.tests(story) if coverage else ():
-                for name in dict.fromkeys((test.id, strip_test_parameters(test.id))):
-                    cases.setdefault(name, []).append(test)
-            self._criterion_tests[story] = {
-                part.criterion: tuple(
-                    case
-                    for name in part.tests
-                    for case in cases.get(escape_invisible(self.promoted_test_id(story, name)), ())
-                )
+            tests = self.tests(story) if coverage else ()
+            named = {
+                part.criterion: {escape_invisible(self.promoted_test_id(story, test)) for test in part.tests}
                 for part in coverage
+            }
+            self._criterion_tests[story] = {
+                criterion: tuple(test for test in tests if {test.id, strip_test_parameters(test.id)} & names)
+                for criterion, names in named.items()
             }
         return self._criterion_tests[story]
 

@@ -214,15 +214,13 @@ def find_text_about(key: str, texts: Iterable[str]) -> str:
     return clip(clean_line(next(about, "")), MAX_REASON)
 
 
-def find_uncovered_rows(rows: Iterable[RequirementRow]) -> tuple[RequirementRow, ...]:
-    """Return the requirements that no test of their own proves although no work on them is left."""
-    settled = (*VERIFIED_STATUSES, "pending")
-    return tuple(row for row in rows if row.status not in settled and row.planned)
-
-
 def list_uncovered_requirements(rows: Iterable[RequirementRow]) -> tuple[str, ...]:
-    """List these requirements with the reason."""
-    return tuple(f"{row.id} ({row.verdict})" for row in find_uncovered_rows(rows))
+    """List the requirements that no test of their own proves, one line for each reason."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.is_uncovered:
+            found.setdefault(row.verdict, []).append(row.id)
+    return tuple(f"{', '.join(names)} ({verdict})" for verdict, names in found.items())
 
 
 # --- criteria ---------------------------------------------------------------------------------------------------------
