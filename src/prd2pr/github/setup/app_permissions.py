@@ -28,7 +28,7 @@ class Subscription:
 
 PERMISSIONS: tuple[Permission, ...] = (
     Permission("actions", "Actions", "write", "start the repository's workflow, and see whether it has started"),
-    Permission("checks", "Checks", "write", "a check for each proven commit"),
+    Permission("checks", "Checks", "write", "a check for each proved commit"),
     Permission("contents", "Contents", "write", "the branch of a PRD, and the setup branch"),
     Permission("issues", "Issues", "write", "status, labels, the tracking issue, replies to commands"),
     Permission("metadata", "Metadata", "read", "GitHub grants it to every App; it shows who has write permission"),
