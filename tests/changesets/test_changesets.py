@@ -28,7 +28,7 @@ SHORT = {
 def choose(cases: list[ChangesetCase]) -> Iterator[ParameterSet]:
     for case in cases:
         marks = [] if case.name in SHORT else [pytest.mark.slow]
-        if case.project == "node":
+        if case.project in {"node", "two"}:
             marks.append(pytest.mark.skipif(shutil.which("node") is None, reason="needs Node"))
         yield pytest.param(case, id=case.name.replace(" ", "-"), marks=marks)
 
