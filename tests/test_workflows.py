@@ -98,7 +98,7 @@ def test_zizmor_finds_nothing(workflows, bad):
     zizmor = (BIN / "zizmor", "--offline", "--no-progress", "--persona", "pedantic", "--strict-collection")
     status, said = run(*zizmor, bad)
     assert status == 14 and "template-injection" in said and "dangerous-triggers" in said, said
-    status, said = run(*zizmor, ROOT / "action.yml", *workflows)
+    status, said = run(*zizmor, ROOT / "action.yml", ROOT / "check/action.yml", *workflows)
     assert status == 0, said
 
 
@@ -128,7 +128,8 @@ def test_workflows_match_their_schemas(workflows, bad, tmp_path):
     assert run(*check, "vendor.github-actions", wrong)[0] == 1
     wrong.write_text("on: push\njobs: {a: {steps: []}}\n")
     assert run(*check, "vendor.github-workflows", wrong)[0] == 1
-    assert run(*check, "vendor.github-actions", ROOT / "action.yml") == (0, "ok -- validation done\n")
+    for action in (ROOT / "action.yml", ROOT / "check/action.yml"):
+        assert run(*check, "vendor.github-actions", action) == (0, "ok -- validation done\n")
     assert run(*check, "vendor.github-workflows", *workflows) == (0, "ok -- validation done\n")
 
 

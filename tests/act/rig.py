@@ -83,7 +83,7 @@ def action_source(directory: Path) -> ActionSource:
     for name in ("action.yml", "constraints.txt", "pyproject.toml"):
         place.mkdir(exist_ok=True)
         shutil.copy2(ROOT / name, place / name)
-    for name in ("action", "src", "templates"):
+    for name in ("action", "check", "src", "templates"):
         shutil.copytree(ROOT / name, place / name)
     commit = get_build_commit() or "0" * 40
     (place / "src/prd2pr/built_from.txt").write_text(commit + "\n", encoding="ascii")
