@@ -364,10 +364,12 @@ class Config(ConfigSection):
         "change different files, and the sandbox isolates test runs completely; otherwise there is one worker. "
         "`--workers` takes precedence.",
     )
-    strategy: Literal["strict", "fused"] = Field(
+    strategy: Literal["strict", "fused", "conversation"] = Field(
         default="strict",
         description="strict: one model call for the tests, another for the code. "
-        "fused: one call for both; RED is proved without the code.",
+        "fused: one call for both; RED is proved without the code. "
+        "conversation: one conversation for the PRD, in which one answer may deliver several stories; each is "
+        "proved as with fused. `full` is always strict.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
@@ -451,7 +453,12 @@ class Config(ConfigSection):
     @property
     def fused(self) -> bool:
         """Whether one model call writes both tests and code."""
-        return self.strategy == "fused" or self.profile == "quick"
+        return self.strategy == "fused" or self.profile == "quick" or self.converses
+
+    @property
+    def converses(self) -> bool:
+        """Whether one conversation builds all stories of the PRD."""
+        return self.strategy == "conversation" and self.profile != "full"
 
 
 def list_configured_stacks(config: Config) -> tuple[Stack, ...]:

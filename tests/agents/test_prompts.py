@@ -95,6 +95,9 @@ def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
             return vary(task, story=None, design=None, plan={"part": part_for(role, task.prd)})
         case "architect":
             return replace(task, design=None)
+        case "programmer":
+            stories = (task.story,) if task.story else ()
+            return vary(replace(task, story=None, stories=stories, design=None), hidden_examples={"in_run": False})
         case "tester":
             return vary(task, hidden_examples={"in_task": True})
         case "builder" | "refactorer" | "review" | "pattern_validator" | "debugger":

@@ -44,9 +44,24 @@ def test_table_rows_and_roles_match() -> None:
 
 
 def test_quick_calls_two_roles_and_standard_is_unchanged() -> None:
-    assert {role for role in ROLE_EXECUTORS if uses_model(role, "quick")} == {"planner", "builder", "fused"}
+    assert {role for role in ROLE_EXECUTORS if uses_model(role, "quick")} == {
+        "planner",
+        "builder",
+        "fused",
+        "programmer",
+    }
     decomposers = {role.name for role in DECOMPOSERS}
-    standard = {"planner", *decomposers, "architect", "tester", "builder", "fused", "debugger", "refactorer"}
+    standard = {
+        "planner",
+        *decomposers,
+        "architect",
+        "tester",
+        "builder",
+        "fused",
+        "programmer",
+        "debugger",
+        "refactorer",
+    }
     assert {role for role in ROLE_EXECUTORS if uses_model(role, "standard")} == standard
     assert {role for role in ROLE_EXECUTORS if uses_model(role, "full")} == set(MODEL_ROLES)
     assert get_executor("estimator", "standard") == get_executor("retrospective", "quick") == "code"

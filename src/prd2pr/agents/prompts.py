@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from prd2pr.agents.context import (
     Outliner,
     RepositoryMap,
+    ShownFiles,
     build_repository_map,
     fence,
     outline_python_file,
@@ -42,6 +43,7 @@ from prd2pr.agents.task import EarlierAttempt, RoleTask
 from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, divide_budget
 from prd2pr.domain.paths import get_story_test_root
 from prd2pr.domain.stack import Stack, is_python_stack
+from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
 from prd2pr.languages.registry import get_language
 from prd2pr.planning.stack_assignment import format_stacks
@@ -67,6 +69,11 @@ STORY_BLOCKS = (
     ("design", "design", True),
     ("tests", "tests", False),
     ("sources", "files", False),
+)
+# The blocks of a conversation, which shows all stories at once.
+CONVERSATION_BLOCKS = (
+    ("relevant", "files", False),
+    ("stories", "story", False),
 )
 
 
@@ -150,9 +157,11 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
         return Text(f"{text}\n" if text else "", cache=cache, part=part)
 
     about_story = (block for block in STORY_BLOCKS if block[1] not in role.omitted_parts)
+    about_stories = CONVERSATION_BLOCKS if role.converses else ()
     blocks = [
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in SHARED_BLOCKS),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
+        *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_stories),
         filled(role.prompt, "step", cache=True),
         *([filled("prompts/part.j2", "part of the plan", cache=True)] if task.plan.part else []),
         filled("prompts/feedback.j2", "earlier attempts" if task.attempt.earlier else "test run"),
@@ -188,6 +197,8 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         ),
         "conventions": conventions,
         "stacks": format_stacks(stacks) if len(stacks) > 1 else [],
+        "test_pattern": f"{stack.test_directory('STORY')}{conventions.test_file('STORY')}",
+        "shared_helper": stack.shared_helper,
         "test_directory": (directory := stack.test_directory(task.subject)),
         "test_file": (test_file := _choose_test_file(task, directory)),
         "limits": _compute_limits(task),
@@ -243,6 +254,7 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "planned": select_full_files(code.files, early, limit=_planned_files_limit(task)),
         "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*code.files}),
         "sources": select_full_files(code.files, late, limit=limits["sources"]),
+        "relevant": _select_relevant_files(task) if role.converses else ShownFiles((), ()),
         "used": _map_used_files(task, others, whole.detailed | near.detailed) if task.design else "",
         "tests_unseen": own_tests if "tests" in role.omitted_parts else (),
     }
@@ -253,6 +265,25 @@ def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
     files = task.codebase.files
     planned = tuple(path for path in (task.story.source_paths if task.story else ()) if path in files)
     return planned if sum(len(files[path]) for path in planned) <= _planned_files_limit(task) else ()
+
+
+def _select_relevant_files(task: RoleTask) -> ShownFiles:
+    """Select the files that the PRD names or its stories plan to change, what these import, and their tests.
+
+    Of a small repository, all source files are shown, which is cheaper than another turn.
+    """
+    planned = (path for story in task.stories for path in story.source_paths)
+    wanted = find_relevant_files(task.codebase.files, task.prd.text, planned)
+    files, limit = task.codebase.files, task.context_budget.own_characters
+    others = [path for path in sorted(files) if path.endswith(CODE_ENDINGS) and not path.startswith("tests/")]
+    is_small = sum(len(files[path]) for path in {*others, *wanted}) <= limit // 2
+    shown = (task.codebase.stack.shared_helper, *wanted, *(others if is_small else ()))
+    return select_full_files(files, shown, limit=limit)
+
+
+def render_next_delivery(variables: Mapping[str, object]) -> str:
+    """Return a later message of a conversation: what became of the delivered stories, and which ones to deliver."""
+    return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(variables).strip()
 
 
 def _planned_files_limit(task: RoleTask) -> int:

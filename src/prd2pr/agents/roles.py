@@ -21,7 +21,7 @@ from prd2pr.agents.outputs.retrospective import RetrospectiveAnswer
 from prd2pr.agents.outputs.review import ReviewAnswer
 from prd2pr.agents.outputs.security import SecurityAnswer
 from prd2pr.agents.outputs.smell import SmellReport, StoryCode
-from prd2pr.agents.outputs.story_roles import DesignAnswer, SpikeAnswer, WorkReport
+from prd2pr.agents.outputs.story_roles import DesignAnswer, SpikeAnswer, StoryReport, WorkReport
 from prd2pr.agents.outputs.why import WhyAnswer
 from prd2pr.agents.task import RoleTask
 from prd2pr.domain.costs.profiles import ROLE_EXECUTORS, STRONG_ROLES, RoleTiming
@@ -46,6 +46,7 @@ class Role(Generic[Output]):
     may_block: bool = False  # its answer can stop the work and ask a person; otherwise it is optional advice
     may_pass: bool = True  # whether "nothing_to_do" is accepted
     fused: bool = False  # writes tests and source in one answer
+    converses: bool = False  # submits several stories in one conversation about the PRD
     tool_turns: int = 24
     test_runs: int = 6
     max_tokens: int = 16_000
@@ -79,9 +80,14 @@ class Role(Generic[Output]):
         return "write_file" in self.tools
 
     @property
-    def is_phase_role(self) -> bool:
-        """Whether it does a phase of a story with tools. Such roles share the cached part of the prompt."""
+    def builds_stories(self) -> bool:
+        """Whether it works on stories with tools, and a gate judges the result."""
         return bool(self.tools) and self.phase is not Phase.PLAN
+
+    @property
+    def is_phase_role(self) -> bool:
+        """Whether it does a phase of one story. Such roles share the cached part of the prompt."""
+        return self.builds_stories and not self.converses
 
 
 WHY = Role(
@@ -177,6 +183,13 @@ FUSED = Role(
     summary="With `strategy: fused`, and always in `quick`: tests and code in one answer.",
     blocks_when="Criteria that contradict each other or tests that must stay.",
 )  # fmt: skip
+PROGRAMMER = Role(
+    "programmer", "Programmer", Phase.RED, StoryReport, WORK_TOOLS, may_block=True, fused=True, converses=True,
+    tool_turns=32, max_tokens=32_000, uses_memory=True, moment=RoleTiming.RED,
+    summary="With `strategy: conversation`: designs, tests and code of all stories in one conversation, several "
+    "stories in one answer. RED of each is proved without its code.",
+    blocks_when="Criteria that contradict each other or tests that must stay; other stories go on.",
+)  # fmt: skip
 DEBUGGER = Role(
     "debugger", "Debugger", Phase.GREEN, DebuggerAnswer, max_tokens=8_000,
     moment=RoleTiming.BEFORE_LAST_ATTEMPT,
@@ -220,7 +233,8 @@ MODERATOR = Role(
 DECOMPOSERS: tuple[Role[Any], ...] = (DECOMPOSER_CYCLES, DECOMPOSER_TASKS, DECOMPOSER_CRITERIA, DECOMPOSER_HINTS)
 ALL_ROLES: tuple[Role[Any], ...] = (
     WHY, RESEARCH, DOCUMENTATION, SPIKE, PLANNER, *DECOMPOSERS, SECURITY, ESTIMATOR, DESIGNER, DEPLOYMENT, ARCHITECT,
-    TESTER, BUILDER, FUSED, DEBUGGER, REFACTORER, SMELL, PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE, MODERATOR,
+    TESTER, BUILDER, FUSED, PROGRAMMER, DEBUGGER, REFACTORER, SMELL, PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE,
+    MODERATOR,
 )  # fmt: skip
 ROLES: dict[str, Role[Any]] = {role.name: role for role in ALL_ROLES}
 MODEL_ROLES: dict[str, Role[Any]] = {name: role for name, role in ROLES.items() if role.uses_model}

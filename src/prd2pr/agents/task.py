@@ -105,6 +105,7 @@ class RoleTask:
     prd: Prd
     model: str  # the model's id
     story: Story | None = None
+    stories: tuple[Story, ...] = ()  # of a conversation, in working order
     design: Design | None = None
     background: StoryBackground = field(default_factory=StoryBackground)
     codebase: CodebaseContext = field(default_factory=CodebaseContext)

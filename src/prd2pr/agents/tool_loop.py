@@ -62,10 +62,10 @@ def run_role(
     parser = ReplyParser(role, toolbox, edits_itself)
     spend, unusable = Spend(), 0
     for turn in range(1, role.turns + 1):
-        request = replace(first, purpose=replace(first.purpose, turn=turn), messages=_mark_for_cache(conversation))
+        request = replace(first, purpose=replace(first.purpose, turn=turn), messages=mark_for_cache(conversation))
         if why := before_call(request):
             return _build_result(parser, spend, turn - 1, stop="budget", explanation=why)
-        reply = model.reply(_redact_request(request, secrets))
+        reply = model.reply(redact_request(request, secrets))
         spend += reply.spend
         after_call(request, reply)
         if reply.stop == "refusal":
@@ -77,7 +77,7 @@ def run_role(
         if unusable > MAX_UNUSABLE_ANSWERS:
             raise _refusal_error(role, task, model, f"gave no usable answer: {parsed.feedback}")
         hint = (LAST_TURN,) if role.tools and turn == role.turns - 1 else ()
-        conversation += [Message("assistant", _echo_blocks(reply)), Message("user", (*parsed.answers, *hint))]
+        conversation += [Message("assistant", echo_blocks(reply)), Message("user", (*parsed.answers, *hint))]
     raise _refusal_error(role, task, model, f"submitted nothing within {role.turns} turns")
 
 
@@ -115,7 +115,7 @@ def _shared_tools() -> tuple[Tool, ...]:
     return build_tools(TOOLS, merge_schemas(role.output for role in ROLES.values() if role.is_phase_role))
 
 
-def _mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
+def mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
     """Mark the end of a longer conversation for caching, because the next turn sends all of it again."""
     *before, message = conversation
     match message.blocks:
@@ -137,7 +137,7 @@ def _clear_mark(block: Block, needless: bool) -> Block:
     return replace(block, cache=False) if needless and isinstance(block, Text) else block
 
 
-def _redact_request(request: Request, secrets: Secrets | None) -> Request:
+def redact_request(request: Request, secrets: Secrets | None) -> Request:
     """Remove secrets that files or test output may contain. The model's own messages are sent back unchanged."""
     if secrets is None or not secrets.values:
         return request
@@ -161,7 +161,7 @@ def _redact_block(block: Block, secrets: Secrets) -> Block:
             return block
 
 
-def _echo_blocks(reply: Reply) -> tuple[Block, ...]:
+def echo_blocks(reply: Reply) -> tuple[Block, ...]:
     """Return the reply's blocks to send back, without empty ones, which providers reject."""
     shortened = (
         replace(each, text=trim(each.text, MAX_ECHOED_CHARACTERS)) if isinstance(each, Text) else each

@@ -279,7 +279,7 @@ class Project(Document):
     runner: str = "pytest"
     base_branch: str = ""
     base_commit: str = ""
-    strategy: Literal["strict", "fused"] = "strict"
+    strategy: Literal["strict", "fused", "conversation"] = "strict"
 
 
 # --- the cycle of one story -------------------------------------------------------------------------------------------

@@ -65,6 +65,16 @@ class Stack:
             return self.to_repository_path(self.story_tests.format(story=story.replace("-", "_")))
         return f"{self.to_repository_path(self.story_tests)}/{story}/"
 
+    @property
+    def shared_helper(self) -> str:
+        """The file with fixtures that the tests of several stories share, or an empty string without such a file.
+
+        Stories may only add to it (RED508), and it stays where it is when they are integrated.
+        """
+        if not is_python_stack(self) or self.story_tests != TDD_ROOT:
+            return ""
+        return self.to_repository_path(f"{TDD_ROOT.partition('/')[0]}/conftest.py")
+
 
 PYTHON = Stack()
 

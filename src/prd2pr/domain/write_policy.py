@@ -51,6 +51,8 @@ class WritePolicy:
     writable: frozenset[PathKind]
     locked: frozenset[str] = frozenset()  # RED's files and files that configure the test run
     kind: str = "feature"  # the story's kind
+    others: tuple[str, ...] = ()  # further stories whose tests may be written, in a conversation
+    shared_helper: str = ""  # a test file that may grow although it belongs to no story
 
     @property
     def test_directory(self) -> str:
@@ -58,7 +60,8 @@ class WritePolicy:
 
     def globs(self, source: Iterable[str] = ("**/*.py",)) -> tuple[str, ...]:
         """Return globs for people and programs that edit files themselves. The gate does not use them."""
-        tests = (f"{self.test_directory}**",) if PathKind.TEST in self.writable else ()
+        directories = (f"{TDD_ROOT}/{story}/**" for story in (self.story, *self.others))
+        tests = (*directories, *filter(None, [self.shared_helper])) if PathKind.TEST in self.writable else ()
         return tests + (tuple(source) if PathKind.SOURCE in self.writable else ())
 
 
@@ -100,9 +103,14 @@ def check_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal
         )
     if kind not in policy.writable and not (policy.phase is Phase.GREEN and is_in_open_scope(policy.kind, kind, path)):
         return refuse_write(path, policy, f"it is {_KIND_WORDS[kind]}")
-    if kind is PathKind.TEST and not get_story_test_root(path, policy.story):
+    if kind is PathKind.TEST and not is_own_test(path, policy):
         return refuse_write(path, policy, "it is outside the story's test directory")
     return None
+
+
+def is_own_test(path: str, policy: WritePolicy) -> bool:
+    stories = (policy.story, *policy.others)
+    return path == policy.shared_helper or any(get_story_test_root(path, story) for story in stories)
 
 
 def refuse_write(path: str, policy: WritePolicy, problem: str) -> PolicyRefusal:
@@ -144,11 +152,18 @@ def _is_invisible(char: str) -> bool:
 
 def _describe_allowed(policy: WritePolicy) -> str:
     places = [
-        f"tests under {policy.test_directory}" if kind is PathKind.TEST else _PLURALS[kind]
+        _describe_tests(policy) if kind is PathKind.TEST else _PLURALS[kind]
         for kind in PathKind
         if kind in policy.writable
     ]
     return f"Write only {' and '.join(places)}." if places else "This phase writes no files."
+
+
+def _describe_tests(policy: WritePolicy) -> str:
+    helper = f" or in {policy.shared_helper}" if policy.shared_helper else ""
+    if policy.others:
+        return f"tests under {TDD_ROOT}/ in the directory of their story{helper}"
+    return f"tests under {policy.test_directory}{helper}"
 
 
 _KIND_WORDS: dict[PathKind, str] = {

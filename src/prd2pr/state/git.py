@@ -509,6 +509,10 @@ class Git:
     def _read_user(self) -> str:
         return self._repository.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT").text
 
+    def forget_aside(self, name: str) -> None:
+        """Give a commit that was put aside back to `git gc`."""
+        self._repository.out("update-ref", "-d", f"refs/prd2pr/aside/{trees.check_path(name)}")
+
     def user_name(self) -> str:
         return self.committer.user_name
 

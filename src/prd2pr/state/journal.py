@@ -40,7 +40,12 @@ class Journal:
         return self.directory / "journal" / f"{self.prd_id}.jsonl"
 
     def append(self, kind: str, *, head: str, **facts: object) -> None:
-        line = json.dumps({"kind": kind, "head": head, "facts": facts}, sort_keys=True).encode() + b"\n"
+        self.append_all(kind, head=head, listed=(facts,))
+
+    def append_all(self, kind: str, *, head: str, listed: Iterable[Mapping[str, object]]) -> None:
+        """Append several entries in one write, so that a kill leaves all of them or none."""
+        entries = ({"kind": kind, "head": head, "facts": dict(facts)} for facts in listed)
+        line = b"".join(json.dumps(entry, sort_keys=True).encode() + b"\n" for entry in entries)
         fresh = not self.path.exists()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -26,17 +26,13 @@ from prd2pr.workflow.commits.phase_commit import (
     commit_plan,
     commit_retry,
 )
+from prd2pr.workflow.conversation.history import forget_conversation
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.next_action import load_action_context, load_run_action_context, reset_command
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, record_refusal
-from prd2pr.workflow.phases.story_phases import (
-    AcceptedPhase,
-    NotRefactored,
-    PhaseOutcome,
-    run_phase,
-    run_withheld_green,
-)
+from prd2pr.workflow.phases.judgment import AcceptedPhase, NotRefactored, PhaseOutcome
+from prd2pr.workflow.phases.story_phases import run_phase, run_withheld_green
 from prd2pr.workflow.planning.first_plan import make_first_plan
 from prd2pr.workflow.planning.replan import (
     find_missing_prd,
@@ -138,6 +134,8 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
                 continue
             races = 0
             if isinstance(result, NoAction):
+                if result.outcome == "done":
+                    forget_conversation(session)
                 return make_outcome(session, steps, result)
             steps += 1
         return make_outcome(session, steps, describe_stop(session))
@@ -277,6 +275,9 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
         return (
             NoAction("nothing", note) if session.target.integrates else commit_no_refactoring(session, position, note)
         )
+    if isinstance(outcome, Stuck) and outcome.is_own:
+        session.progress.say("note", text=f"{position.story.id} is blocked: {outcome.reason}")
+        return commit_block(session, position, outcome.reason, blocks_project=False)
     if isinstance(outcome, Stuck):
         return block_story(session, position, phase, outcome)
     if outcome.phase.withheld:

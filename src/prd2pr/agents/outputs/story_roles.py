@@ -41,6 +41,12 @@ class DesignAnswer(WorkReport):
         )
 
 
+class StoryReport(WorkReport):
+    """One delivered story of a conversation. Its explanation is also the story's design note."""
+
+    story: str = Field(max_length=200, description="the id of the story that the writes since the last submit are for")
+
+
 class SpikeAnswer(WorkReport):
     approach: str = Field(max_length=600, description="What was tried, in two or three sentences.")
     result: str = Field(max_length=800, description="What was observed: outputs and numbers, not opinions.")

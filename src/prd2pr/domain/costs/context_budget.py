@@ -20,7 +20,14 @@ SHARED_PARTS: Mapping[str, float] = MappingProxyType(  # fixed, so a longer part
 
 DEFAULT_ROLE_TOKENS = 8_000  # for roles that are not listed below
 ROLE_TOKENS: Mapping[str, int] = MappingProxyType(
-    {"architect": 8_000, "tester": 10_000, "builder": 14_000, "fused": 12_000, "refactorer": 8_000}
+    {
+        "architect": 8_000,
+        "tester": 10_000,
+        "builder": 14_000,
+        "fused": 12_000,
+        "programmer": 24_000,
+        "refactorer": 8_000,
+    }
 )
 MAX_FEEDBACK_CHARACTERS = 18_000  # for feedback on refused attempts, even if there is more room
 

@@ -249,8 +249,14 @@ def _estimate_prose_call() -> Spend:
 def _estimate_call(story: Story, role: str) -> Spend:
     cached = int(INPUT_TOKENS_PER_CALL * CACHED_SHARE)
     written = OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity
-    output = PROSE_OUTPUT_TOKENS if role in PROSE_ROLES else 2 * written if role == "fused" else written
+    output = PROSE_OUTPUT_TOKENS if role in PROSE_ROLES else written
+    output = estimate_written_tokens(story) if role == "fused" else output
     return Spend(calls=1, input_tokens=INPUT_TOKENS_PER_CALL - cached, cached_tokens=cached, output_tokens=output)
+
+
+def estimate_written_tokens(story: Story) -> int:
+    """Return the estimated output tokens of a story's tests and code in one answer."""
+    return 2 * (OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity)
 
 
 def _scale(spend: Spend, factor: float) -> Spend:

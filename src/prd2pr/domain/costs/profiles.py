@@ -51,6 +51,7 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
     "tester": RoleExecutors("", "model", "model"),
     "builder": RoleExecutors("model", "model", "model"),
     "fused": RoleExecutors("model", "model", "model"),
+    "programmer": RoleExecutors("model", "model", "model"),
     "debugger": RoleExecutors("", "model", "model"),
     "refactorer": RoleExecutors("", "model", "model"),
     "smell": RoleExecutors("code", "code", "code"),

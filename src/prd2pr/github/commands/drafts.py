@@ -30,7 +30,8 @@ from prd2pr.workflow.commits.phase_commit import commit_accepted_phase
 from prd2pr.workflow.commits.text import format_phase_outcome
 from prd2pr.workflow.next_action import find_branch_action, find_next_step
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, make_work_assignment
-from prd2pr.workflow.phases.story_phases import AcceptedPhase, DesignResult, ask_architect, run_integration
+from prd2pr.workflow.phases.judgment import AcceptedPhase
+from prd2pr.workflow.phases.story_phases import DesignResult, ask_architect, run_integration
 from prd2pr.workflow.roles.role_runner import run_assignment
 from prd2pr.workflow.run import get_current_head, load_position, refuse_checked_out
 from prd2pr.workflow.session import Session

@@ -363,6 +363,9 @@ def derive_project_state(claim: StepClaim) -> ProjectState:
     if claim.step.phase is Phase.NOTE:
         after = claim.state.cycle(story)
         if after and after.blocked:
+            stays = claim.state.project.strategy == "conversation" and claim.state.status.state is before.state
+            if stays:  # a contradiction in one story of a conversation, which does not stop the others
+                return before.state
             return phase_transitions.block_project(before, "", at="").state
         freed = before.state is ProjectState.BLOCKED and claim.cycle_before.blocked
         return ProjectState.SPRINT_ACTIVE if freed else before.state

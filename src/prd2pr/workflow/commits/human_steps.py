@@ -25,7 +25,7 @@ from prd2pr.workflow.human_commits import (
     walk_first_parents,
 )
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, format_failures_text
-from prd2pr.workflow.phases.story_phases import AcceptedPhase, drop_code_changes, judge_tree
+from prd2pr.workflow.phases.judgment import AcceptedPhase, drop_code_changes, judge_tree
 from prd2pr.workflow.session import Session
 
 NOT_YET = " does not pass "

@@ -13,7 +13,7 @@ from prd2pr.domain.decision import BOT
 from prd2pr.domain.evidence import Evidence, Proof, Verdict
 from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.machines.phase_transitions import PassedPhase
-from prd2pr.domain.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
+from prd2pr.domain.records import Backlog, Cycle, Phase, Project, ProjectState, Sprint, Status, Step
 from prd2pr.domain.stack import PYTHON
 from prd2pr.errors import SecretFound
 from prd2pr.memory.commit import add_memory, drop_expired
@@ -37,9 +37,9 @@ from prd2pr.workflow.phases.attempts import (
     sum_step_spend,
 )
 from prd2pr.workflow.phases.hidden_examples import store_hidden_examples
+from prd2pr.workflow.phases.judgment import AcceptedPhase
 from prd2pr.workflow.phases.lessons import make_block_memory, make_plan_memory
 from prd2pr.workflow.phases.screenshots import capture_pages
-from prd2pr.workflow.phases.story_phases import AcceptedPhase
 from prd2pr.workflow.roles.consultation import add_role_records, find_kept_record
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import compute_inherited_spend, list_carried_entries, sum_spend
@@ -359,7 +359,8 @@ class Note:
     status: Status
 
 
-def commit_block(session: Session, position: Position, reason: str) -> str:
+def commit_block(session: Session, position: Position, reason: str, *, blocks_project: bool = True) -> str:
+    """Record that a person must look at the story. Other stories go on unless the project is blocked too."""
     at = session.clock.now()
     cycle = position.cycle.model_copy(
         update={
@@ -369,7 +370,9 @@ def commit_block(session: Session, position: Position, reason: str) -> str:
         }
     )
     backlog = phase_transitions.set_story_status(position.state.backlog, position.story.id, "blocked")
-    status = phase_transitions.block_project(position.state.status, f"{position.story.id}: {reason}", at=at)
+    status = position.state.status
+    if blocks_project:
+        status = phase_transitions.block_project(status, f"{position.story.id}: {reason}", at=at)
     return commit_note(session, position, Note(f"blocked: {reason}", cycle, backlog, status), at)
 
 
@@ -395,7 +398,9 @@ def commit_retry(session: Session, position: Position) -> str:
     story = position.story.id
     cycle = position.cycle.model_copy(update={"blocked": ""})
     backlog = phase_transitions.set_story_status(position.state.backlog, story, "in_progress")
-    status = phase_transitions.unblock_project(position.state.status, by=by, at=at, why=f"retry of {story}")
+    status = position.state.status
+    if status.state is ProjectState.BLOCKED:
+        status = phase_transitions.unblock_project(status, by=by, at=at, why=f"retry of {story}")
     return commit_note(session, position, Note(f"tried again by {by}", cycle, backlog, status), at)
 
 

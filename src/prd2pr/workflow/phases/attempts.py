@@ -87,6 +87,7 @@ class Stuck:
 
     reason: str
     by_integration: bool = False  # the gate of INTEGRATED refused it
+    is_own: bool = False  # it concerns this story alone; others go on
 
 
 def make_story_assignment(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:

@@ -11,11 +11,10 @@ from prd2pr.agents.relevance import format_story_text
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
 from prd2pr.agents.task import AttemptContext, EarlierAttempt, RoleMaterial
 from prd2pr.domain.costs.profiles import describe_profile, uses_model
-from prd2pr.domain.evidence import Evidence, PathKind, Verdict
+from prd2pr.domain.evidence import Evidence, Verdict
 from prd2pr.domain.memory_records import Memory
-from prd2pr.domain.paths import classify_path, promote
+from prd2pr.domain.paths import promote
 from prd2pr.domain.records import (
-    ALREADY_BUILT,
     DESIGN_SKIPPED,
     NOTHING_TO_REFACTOR,
     PLAIN_BY_MEASURE,
@@ -24,22 +23,21 @@ from prd2pr.domain.records import (
     UNTESTED_KINDS,
     CycleState,
     Design,
-    HiddenExamples,
     Phase,
     Step,
     format_untested_note,
 )
 from prd2pr.domain.write_policy import build_write_policy
-from prd2pr.errors import CannotJudge
 from prd2pr.languages.test_runner import RunRequest
 from prd2pr.livingdocs.render import DocsSource, IntegratedStory, list_code_files, render_docs
 from prd2pr.state.git import BlobRef
 from prd2pr.verification.codebase import find_story_entries
-from prd2pr.verification.gather.pipeline import gather
+from prd2pr.verification.gates.refactor import MEASURE_LABELS
 from prd2pr.verification.refactor_need import is_simple_enough, measure_sources
 from prd2pr.verification.stack_scope import choose_planned_stack
-from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
-from prd2pr.verification.verdict import GATES
+from prd2pr.verification.story_context import ExpectedDocs
+from prd2pr.workflow.conversation.dialogue import converses
+from prd2pr.workflow.conversation.history import record_judged
 from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
@@ -53,7 +51,28 @@ from prd2pr.workflow.phases.attempts import (
     record_refusal,
     sum_step_spend,
 )
+from prd2pr.workflow.phases.delivered_stories import (
+    ask_for_refactoring,
+    find_story_that_waits,
+    find_tree,
+    format_refusal,
+    judge_delivered_code,
+    run_delivered_design,
+    run_delivered_green,
+    run_delivered_red,
+)
 from prd2pr.workflow.phases.hidden_examples import NO_HIDDEN_EXAMPLES, describe_failed_examples, extract_hidden_examples
+from prd2pr.workflow.phases.judgment import (
+    AcceptedPhase,
+    NotRefactored,
+    PhaseOutcome,
+    drop_code_changes,
+    find_last_codes,
+    is_already_built,
+    judge_design,
+    judge_tree,
+    verify_already_built,
+)
 from prd2pr.workflow.phases.lessons import make_story_memory
 from prd2pr.workflow.phases.story_roles import ask_root_cause, asks_before_integration, consult_before_integration
 from prd2pr.workflow.roles.recall import recall_memory
@@ -96,32 +115,6 @@ def render_step_docs(
     return rendered.files
 
 
-@dataclass(frozen=True)
-class AcceptedPhase:
-    """A phase that its gate accepted but that is not committed yet.
-
-    `withheld` is the tree with the code of a fused answer, which GREEN judges next.
-    """
-
-    phase: Phase
-    judged: JudgedAttempt
-    design: Design | None = None
-    note: str = ""
-    withheld: str = ""
-    at: str = ""  # the time recorded in `learnt`
-    learnt: tuple[Memory, ...] = ()
-
-
-@dataclass(frozen=True)
-class NotRefactored:
-    """A note that there is no refactoring, recorded so that the model is not asked again before the integration."""
-
-    note: str
-
-
-PhaseOutcome = AcceptedPhase | Stuck | NotRefactored
-
-
 def run_phase(session: Session, position: Position, phase: Phase) -> PhaseOutcome:
     return PHASES[phase](session, position)
 
@@ -129,6 +122,8 @@ def run_phase(session: Session, position: Position, phase: Phase) -> PhaseOutcom
 def run_design(session: Session, position: Position) -> PhaseOutcome:
     if position.cycle.design and position.cycle.state is CycleState.DESIGN:
         return AcceptedPhase(Phase.DESIGN, judge_design(session, position), design=position.cycle.design)  # a draft
+    if converses(session):
+        return run_delivered_design(session, position)
     if not uses_model(ARCHITECT.name, session.config.profile):
         note = f"{DESIGN_SKIPPED}: {describe_profile(session.config.profile)}"
         return AcceptedPhase(Phase.DESIGN, judge_design(session, position), note=note)
@@ -153,26 +148,17 @@ def ask_architect(session: Session, position: Position) -> DesignResult | Stuck:
     return DesignResult(result.output.design(), result.explanation)
 
 
-def judge_design(session: Session, position: Position, explanation: str = "") -> JudgedAttempt:
-    """Return an accepted verdict for DESIGN, which has no gate. `verify` checks that no code has changed."""
-    evidence = Evidence(
-        phase=Phase.DESIGN,
-        prd=session.prd.id,
-        story=position.story.id,
-        base_tree=position.code_tree,
-        head_tree=position.code_tree,
-    )
-    return JudgedAttempt(position.code_tree, evidence, Verdict(phase=Phase.DESIGN, accepted=True), 1, explanation)
-
-
 def run_red(session: Session, position: Position) -> PhaseOutcome:
+    if converses(session):
+        return run_delivered_red(session, position)
     if session.config.fused:
         return run_fused_red(session, position)
     return attempt_phase(session, position, TESTER, session.config.attempts)
 
 
 def run_green(session: Session, position: Position) -> PhaseOutcome:
-    return attempt_phase(session, position, BUILDER, session.config.attempts)
+    delivered = run_delivered_green(session, position) if converses(session) else None
+    return delivered or attempt_phase(session, position, BUILDER, session.config.attempts)
 
 
 def run_refactor(session: Session, position: Position) -> PhaseOutcome:
@@ -181,11 +167,37 @@ def run_refactor(session: Session, position: Position) -> PhaseOutcome:
         return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {describe_profile(session.config.profile)}")
     if not is_refactoring_forced(session, position) and is_simple_enough(*measure_story_code(session, position)):
         return skip_refactoring(session, position, PLAIN_BY_MEASURE)
-    outcome = attempt_phase(session, position, REFACTORER, REFACTOR_ATTEMPTS)
+    if converses(session):
+        outcome = refactor_in_conversation(session, position)
+    else:
+        outcome = attempt_phase(session, position, REFACTORER, REFACTOR_ATTEMPTS)
     if isinstance(outcome, AcceptedPhase):
         return (
             outcome if outcome.note != NOTHING_TO_REFACTOR else skip_refactoring(session, position, NOTHING_TO_REFACTOR)
         )
+    return skip_refactoring(session, position, REFACTORING_DROPPED)
+
+
+def refactor_in_conversation(session: Session, position: Position) -> PhaseOutcome:
+    """Ask the programmer for a refactoring, unless a delivered story that waits was written on top of this code."""
+    paths = tuple(read_own_sources(session, position, position.head))
+    if waiting := find_story_that_waits(session, position, paths):
+        return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {waiting} of the same answer builds on it")
+    _, after = measure_story_code(session, position)
+    measures = ", ".join(f"{label} {after[name]}" for name, label in MEASURE_LABELS.items())
+    for number in range(len(load_earlier_attempts(session, position, Phase.REFACTOR)) + 1, REFACTOR_ATTEMPTS + 1):
+        delivery = ask_for_refactoring(session, position, measures, number)
+        tree = find_tree(session, position, delivery)
+        if delivery.status != "done" or tree in (None, position.code_tree):
+            record_judged(session, delivery, position.head, "used")
+            return skip_refactoring(session, position, NOTHING_TO_REFACTOR)
+        assert tree is not None, "checked above"
+        judged = replace(judge_tree(session, position, Phase.REFACTOR, tree), explanation=delivery.explanation)
+        if judged.verdict.accepted:
+            record_judged(session, delivery, position.head, "used")
+            return AcceptedPhase(Phase.REFACTOR, replace(judged, attempt=number))
+        record_judged(session, delivery, position.head, "refused", format_refusal(judged))
+        record_refusal(session, position, replace(judged, attempt=number), REFACTOR_ATTEMPTS)
     return skip_refactoring(session, position, REFACTORING_DROPPED)
 
 
@@ -260,26 +272,6 @@ def make_next_assignment(
     return replace(assignment, material=RoleMaterial(memory=memory), attempt=replace(assignment.attempt, advice=advice))
 
 
-def is_already_built(judged: JudgedAttempt) -> bool:
-    """Return whether the only problem is that all new tests already pass."""
-    return {finding.code for finding in judged.verdict.errors} == {"RED105"}
-
-
-def verify_already_built(session: Session, position: Position, red: JudgedAttempt) -> PhaseOutcome:
-    """Verify with GREEN a story whose new tests already pass, without claiming RED."""
-    judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)
-    if judged.verdict.accepted:
-        return AcceptedPhase(
-            Phase.GREEN, replace(judged, attempt=red.attempt, explanation=red.explanation), note=ALREADY_BUILT
-        )
-    return Stuck("the story seems to be implemented already, but its tests do not prove it")
-
-
-def find_last_codes(earlier: tuple[object, ...]) -> str:
-    findings = getattr(earlier[-1], "findings", ()) if earlier else ()
-    return ", ".join(sorted({finding.code for finding in findings if finding.severity == "error"})) or "its gate"
-
-
 def judge_unchanged(position: Position, work: RoleWork[WorkReport]) -> JudgedAttempt:
     verdict = Verdict(phase=Phase.REFACTOR, accepted=False)
     return JudgedAttempt(position.code_tree, Evidence(phase=Phase.REFACTOR), verdict, 1, work.result.explanation)
@@ -298,37 +290,6 @@ def judge_role_work(
         refused_writes=work.result.refused_writes,
         work_tree=work.code_tree,
     )
-
-
-def judge_tree(
-    session: Session,
-    position: Position,
-    phase: Phase,
-    tree: str,
-    note: str = "",
-    *,
-    pre_implemented: bool = False,
-    examples: HiddenExamples = NO_HIDDEN_EXAMPLES,
-    docs: ExpectedDocs = NO_DOCS,
-) -> JudgedAttempt:
-    """Judge a tree with the phase's gate.
-
-    `examples` are the hidden examples that RED removed from the tree; GREEN reads them from the record.
-    """
-    context = StoryContext.from_cycle(
-        session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
-    )
-    if phase is Phase.RED:
-        context = replace(context, held_out=examples if session.config.gates.held_out else None)
-    evidence = gather(session.services.gathering, phase, position.base_tree, tree, story=context, docs=docs)
-    verdict = GATES[phase](evidence, session.constraints.gate_policy)
-    if verdict.undecided:  # another attempt would not help
-        raise CannotJudge(
-            f"{position.story.id} cannot be judged, because of a bug in prd2pr: {verdict.errors[0].message}",
-            where=phase.value,
-            remedy="paste this line into an issue of prd2pr, and run the same command again after the fix",
-        )
-    return JudgedAttempt(evidence.head_tree, evidence, verdict, 1, work_tree=tree)
 
 
 def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
@@ -350,21 +311,13 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
     return Stuck(f"red was refused {attempts} times, last by {find_last_codes(earlier)}")
 
 
-def drop_code_changes(session: Session, base: str, both: str) -> str:
-    """Return `base` with only the test changes of `both`."""
-    updates = {
-        change.path: BlobRef(change.new_blob, change.new_mode) if change.new_blob else None
-        for change in session.git.diff(base, both)
-        if classify_path(change.path, session.constraints.paths) is PathKind.TEST
-    }
-    return session.git.edit_tree(base, updates)
-
-
 def run_withheld_green(session: Session, position: Position, tree: str) -> PhaseOutcome:
     """Judge the code of a fused answer.
 
     If it is refused, it counts as GREEN's first attempt, and the builder continues.
     """
+    if converses(session):
+        return judge_delivered_code(session, position, tree) or run_green(session, position)
     judged = judge_tree(session, position, Phase.GREEN, tree)
     if judged.verdict.accepted:
         return AcceptedPhase(Phase.GREEN, judged)

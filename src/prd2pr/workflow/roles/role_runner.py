@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic
 
@@ -425,8 +425,15 @@ def make_shared_budget(session: Session, assignment: Assignment[Output], shared:
 
 
 def record_call(
-    session: Session, assignment: Assignment[Output], request: Request, reply: Reply, milliseconds: int
+    session: Session,
+    assignment: Assignment[Output],
+    request: Request,
+    reply: Reply,
+    milliseconds: int,
+    *,
+    shares: Mapping[str, Spend] | None = None,
 ) -> None:
+    """Record a call. `shares` divides its cost among the stories that it worked on."""
     key, spend = request.purpose.key(), reply.spend
     parts = split_by_part(list_prompt_pieces(request), spend.input_tokens, spend.cached_tokens)
     with session.log.calls.lock:
@@ -434,9 +441,7 @@ def record_call(
         if session.shared:
             session.shared.record_call(key, spend)
         session.log.spend += spend
-        session.services.journal.append(
-            "call", head=assignment.head, key=key, spend=spend.model_dump(), run=session.log.id
-        )
+        journal_call(session, assignment.head, request.purpose, shares or {request.purpose.subject: spend})
         session.log.add(
             session.clock.now(),
             "call",
@@ -448,6 +453,14 @@ def record_call(
             **spend.model_dump(),
             parts={part: each._asdict() for part, each in parts.items()},
         )
+
+
+def journal_call(session: Session, head: str, purpose: Purpose, shares: Mapping[str, Spend]) -> None:
+    entries = (
+        {"key": replace(purpose, subject=story).key(), "spend": share.model_dump(), "run": session.log.id}
+        for story, share in shares.items()
+    )
+    session.services.journal.append_all("call", head=head, listed=entries)
 
 
 def record_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:

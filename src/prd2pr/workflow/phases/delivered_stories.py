@@ -1,0 +1,406 @@
+"""The phases of a story that the programmer delivers in a conversation.
+
+A delivered story is proved as a whole before its first commit: RED with its code withheld, then GREEN. What is refused
+goes back into the conversation; stories of the same answer that wait behind it are then applied on top of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prd2pr.agents.outputs.story_roles import StoryReport
+from prd2pr.agents.prompts import render_next_delivery
+from prd2pr.agents.roles import FUSED, PROGRAMMER
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.domain.costs.estimate import estimate_written_tokens
+from prd2pr.domain.machines.approval import list_approved_stories
+from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
+from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, CycleState, Design, Phase, Step, Story
+from prd2pr.domain.stack import PYTHON
+from prd2pr.domain.write_policy import build_write_policy, is_own_test
+from prd2pr.verification.codebase import find_story_entries
+from prd2pr.verification.stack_scope import choose_planned_stack
+from prd2pr.workflow.conversation.deltas import apply_change, derive_design
+from prd2pr.workflow.conversation.dialogue import recover_exchange, request_delivery
+from prd2pr.workflow.conversation.history import (
+    ConversationHistory,
+    Delivery,
+    DeliveryRequest,
+    load_history,
+    record_judged,
+)
+from prd2pr.workflow.phases.attempts import (
+    JudgedAttempt,
+    Position,
+    Stuck,
+    format_failures_text,
+    load_earlier_attempts,
+    make_story_assignment,
+    record_refusal,
+)
+from prd2pr.workflow.phases.judgment import (
+    AcceptedPhase,
+    PhaseOutcome,
+    drop_code_changes,
+    find_last_codes,
+    is_already_built,
+    judge_design,
+    judge_tree,
+    verify_already_built,
+)
+from prd2pr.workflow.phases.story_roles import ask_root_cause, attempt_texts
+from prd2pr.workflow.roles.role_runner import Assignment
+from prd2pr.workflow.session import Session
+
+OUTPUT_SHARE = 0.5  # of the output limit, for the estimated stories of one answer
+ESTIMATE_FACTOR = 3  # what stories need at most, compared with their estimate
+
+OWN_FILES = "Its files are as you delivered them. Change what is wrong with `edit_file`, then submit it again."
+OTHER_FILES = (
+    "It no longer applies to what was accepted meanwhile, so its files are discarded. Read what has changed, write it "
+    "again and submit it."
+)
+WAITING = "Your later stories {names} are set aside and applied again on top; do not submit them now."
+
+
+@dataclass(frozen=True)
+class ProvedStory:
+    """A delivered story that the gates accept: its design, and RED and the code for it."""
+
+    delivery: Delivery
+    tree: str
+    design: Design
+    red: JudgedAttempt | None = None  # None for a story that needs no tests
+    built_before: AcceptedPhase | None = None
+
+
+@dataclass(frozen=True)
+class RefusedStory:
+    """A delivered story that a gate refuses."""
+
+    judged: JudgedAttempt
+
+
+def run_delivered_design(session: Session, position: Position) -> PhaseOutcome:
+    proved = deliver_story(session, position)
+    if isinstance(proved, Stuck):
+        return proved
+    return AcceptedPhase(
+        Phase.DESIGN, judge_design(session, position, proved.delivery.explanation), design=proved.design
+    )
+
+
+def run_delivered_red(session: Session, position: Position) -> PhaseOutcome:
+    proved = deliver_story(session, position)
+    if isinstance(proved, Stuck):
+        return proved
+    if proved.built_before:
+        return proved.built_before
+    assert proved.red is not None, "only a story with tests is in RED"
+    return AcceptedPhase(Phase.RED, proved.red, withheld=proved.tree)
+
+
+def run_delivered_green(session: Session, position: Position) -> PhaseOutcome | None:
+    """Judge the code of a delivered story, or return None if the builder has to write it."""
+    if position.story.kind in UNTESTED_KINDS:
+        proved = deliver_story(session, position)
+        return proved if isinstance(proved, Stuck) else judge_delivered_code(session, position, proved.tree)
+    delivery = load_history(session).find_open(position.story.id)
+    tree = find_tree(session, position, delivery) if delivery else None
+    return judge_delivered_code(session, position, tree) if tree else None
+
+
+def judge_delivered_code(session: Session, position: Position, tree: str) -> PhaseOutcome | None:
+    """Judge the code after RED was committed. If it is refused now, that is GREEN's first attempt."""
+    judged = judge_tree(session, position, Phase.GREEN, tree)
+    delivery = load_history(session).find_open(position.story.id)
+    if delivery:
+        record_judged(session, delivery, position.head, "used")
+    if judged.verdict.accepted:
+        return AcceptedPhase(Phase.GREEN, judged)
+    record_refusal(session, position, judged, session.config.attempts)
+    return None
+
+
+# --- proving a story --------------------------------------------------------------------------------------------------
+
+
+def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
+    """Return the story as delivered and proved, asking for it as often as attempts are left."""
+    story, limit = position.story, session.config.attempts
+    recover_exchange(session, make_assignment(position))
+    while True:
+        history = load_history(session)
+        delivery = history.find_open(story.id)
+        earlier = load_refused(session, position)
+        used = len(earlier) + history.count_returned(story.id, position.head)
+        if delivery is None:
+            if used >= limit:
+                return Stuck(f"{story.id} was refused {used} times, last by {find_last_codes(earlier)}")
+            ask_for_stories(session, position, history, earlier, used + 1)
+            continue
+        if delivery.status == "contradiction":
+            record_judged(session, delivery, position.head, "used")
+            return Stuck(f"the {PROGRAMMER.title} reports a contradiction: {delivery.explanation}", is_own=True)
+        tree = find_tree(session, position, delivery)
+        problem = delivery.problem or find_problem(session, position, delivery, tree)
+        if problem or tree is None:
+            record_judged(session, delivery, position.head, "returned", problem)
+            continue
+        proved = prove_story(session, position, delivery, tree, bool(earlier))
+        if isinstance(proved, ProvedStory):
+            record_judged(session, delivery, position.head, "proved")
+            return proved
+        record_judged(session, delivery, position.head, "refused", format_refusal(proved.judged))
+        is_repeated = tree in list_refused_trees(session, position)[:-1]
+        record_refusal(session, position, replace(proved.judged, attempt=used + 1), limit)
+        if is_repeated:
+            return Stuck(f"{story.id}: the attempts repeat: the last one equals an earlier one")
+
+
+def find_tree(session: Session, position: Position, delivery: Delivery) -> str | None:
+    """Return the story's code tree on the current head, or None if its change no longer applies."""
+    integrated = (story.id for story in position.state.backlog.stories if story.status in SETTLED)
+    return apply_change(session.git, delivery.base, delivery.tree, position.code_tree, integrated)
+
+
+def find_problem(session: Session, position: Position, delivery: Delivery, tree: str | None) -> str:
+    """Return why a delivered story cannot be judged, or an empty string."""
+    if tree is None:
+        return OTHER_FILES
+    if delivery.status == "nothing_to_do":
+        return "A story always has an answer: write its tests, also if they pass already, and submit it as `done`."
+    stacks = session.services.gathering.stacks or (PYTHON,)
+    policy = replace(build_write_policy(Phase.RED, position.story.id), shared_helper=stacks[0].shared_helper)
+    changes = session.git.diff(position.code_tree, drop_code_changes(session, position.code_tree, tree))
+    foreign = [each.path for each in changes if not is_own_test(each.path, policy)]
+    return f"It changes tests outside its own directory: {', '.join(foreign)}." if foreign else ""
+
+
+def prove_story(
+    session: Session, position: Position, delivery: Delivery, tree: str, was_refused: bool
+) -> ProvedStory | RefusedStory:
+    """Judge RED without the code, then GREEN, each as if the phases before it were committed."""
+    story, rules = position.story, session.constraints.paths
+    stack = choose_planned_stack(session.services.gathering.stacks, story, position.cycle.design)
+    design = position.cycle.design or derive_design(
+        session.git, (position.code_tree, tree), stack, rules, delivery.explanation
+    )
+    designed = position
+    if position.cycle.state is CycleState.DESIGN:
+        designed = pass_in_advance(session, position, judge_design(session, position), design)
+    if story.kind in UNTESTED_KINDS:
+        green = judge_tree(session, designed, Phase.GREEN, tree)
+        return ProvedStory(delivery, tree, design) if green.verdict.accepted else RefusedStory(green)
+    tests_only = drop_code_changes(session, position.base_tree, tree)
+    red = replace(
+        judge_tree(session, designed, Phase.RED, tests_only), explanation=delivery.explanation, work_tree=tree
+    )
+    if is_already_built(red) and (story.verify_only or was_refused):
+        built = verify_already_built(session, designed, replace(red, work_tree=tests_only))
+        return (
+            ProvedStory(delivery, tree, design, red, built) if isinstance(built, AcceptedPhase) else RefusedStory(red)
+        )
+    if not red.verdict.accepted:
+        return RefusedStory(red)
+    green = judge_tree(session, pass_in_advance(session, designed, red), Phase.GREEN, tree)
+    return ProvedStory(delivery, tree, design, red) if green.verdict.accepted else RefusedStory(green)
+
+
+def pass_in_advance(
+    session: Session, position: Position, judged: JudgedAttempt, design: Design | None = None
+) -> Position:
+    """Return the position after a phase that is accepted but not committed yet."""
+    step = Step(
+        n=len(position.cycle.steps) + 1,
+        phase=judged.verdict.phase,
+        at=session.clock.now(),
+        code_tree=judged.code_tree,
+        evidence="",
+    )
+    entries = find_story_entries(session.git, judged.code_tree, position.story.id)
+    passed = PassedPhase(
+        step=step,
+        verdict=judged.verdict,
+        evidence=judged.evidence,
+        story=position.story,
+        design=design,
+        test_blobs=tuple((entry.path, entry.blob) for entry in entries),
+    )
+    cycle = advance_cycle(position.cycle, passed)
+    is_red = judged.verdict.phase is Phase.RED
+    return replace(
+        position, cycle=cycle, code_tree=judged.code_tree, judged_from="" if is_red else position.judged_from
+    )
+
+
+def load_refused(session: Session, position: Position) -> tuple[EarlierAttempt, ...]:
+    """Return the refused attempts at the story, in RED and in GREEN, which are judged together."""
+    found = [
+        *load_earlier_attempts(session, position, Phase.RED),
+        *load_earlier_attempts(session, position, Phase.GREEN),
+    ]
+    return tuple(found)
+
+
+def list_refused_trees(session: Session, position: Position) -> list[str]:
+    entries = session.services.journal.entries_since(position.head)
+    return [
+        entry.facts["tree"]
+        for entry in entries
+        if entry.kind == "refused" and entry.facts["story"] == position.story.id
+    ]
+
+
+def format_refusal(judged: JudgedAttempt) -> str:
+    attempt = EarlierAttempt(1, judged.verdict.findings, output=format_failures_text(judged.evidence))
+    texts = attempt_texts(attempt)
+    phase = "RED, without the code" if judged.verdict.phase is Phase.RED else "GREEN, with the code"
+    return "\n".join((f"Refused in {phase}:", *(text for name, text in texts.items() if text and "wrote" not in name)))
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def ask_for_stories(
+    session: Session,
+    position: Position,
+    history: ConversationHistory,
+    earlier: tuple[EarlierAttempt, ...],
+    number: int,
+) -> None:
+    """Ask for the story, and for those after it as far as one answer has room."""
+    story, limit = position.story, session.config.attempts
+    last = next((each for each in reversed(history.deliveries) if each.story == story.id), None)
+    comes_back = last is not None and last.outcome in ("refused", "returned")
+    planned = list_stories_ahead(session, position)
+    waiting = tuple(each.id for each in planned if each.id != story.id and history.find_open(each.id))
+    fresh = tuple(each for each in planned if each.id not in waiting)
+    batch = fresh[:1] if comes_back and waiting else choose_batch(fresh)
+    start, returned = position.code_tree, []
+    if comes_back and last is not None:
+        own = find_tree(session, position, last)
+        start = own or start
+        cause = ask_root_cause(session, position, FUSED, earlier) if number == limit and earlier else ""
+        files = OWN_FILES if own else OTHER_FILES
+        text = WAITING.format(names=", ".join(waiting)) if waiting else ""
+        returned = [
+            {
+                "story": story.id,
+                "number": number,
+                "limit": limit,
+                "text": last.reason,
+                "advice": cause,
+                "files": f"{files} {text}".strip(),
+            }
+        ]
+    elif history.is_cut and not waiting:
+        start = apply_rest(session, position, history) or start
+    text = render_next_delivery(
+        {
+            "judged": [f"`{each.story}`: accepted" for each in history.news if each.outcome == "proved"],
+            "returned": returned,
+            "refactored": "",
+            "now": [each.id for each in batch],
+            "later": len(batch) < len(fresh),
+            "cut": history.is_cut and bool(history.messages),
+            "advice": position.advice,
+        }
+    )
+    order = DeliveryRequest(
+        story=story.id,
+        wanted=tuple(each.id for each in batch),
+        phase=Phase.RED,
+        base=position.code_tree,
+        start=start,
+        text=text,
+        number=history.count_attempts(story.id, Phase.RED) + 1,
+        strong=number == limit > 1,
+    )
+    request_delivery(session, make_assignment(position), order, planned)
+
+
+def apply_rest(session: Session, position: Position, history: ConversationHistory) -> str | None:
+    """Return the head's code with what a cut-off answer wrote after its last submit."""
+    base, tree = history.rest
+    integrated = (story.id for story in position.state.backlog.stories if story.status in SETTLED)
+    return apply_change(session.git, base, tree, position.code_tree, integrated) if base else None
+
+
+def make_assignment(position: Position) -> Assignment[StoryReport]:
+    policy = build_write_policy(Phase.RED, position.story.id, fused=True)
+    return make_story_assignment(position, PROGRAMMER, policy)
+
+
+def list_stories_ahead(session: Session, position: Position) -> tuple[Story, ...]:
+    """List the stories that can be built one after the other from here, beginning with this one."""
+    if session.target.story:
+        return (position.story,)
+    state, backlog = position.state, position.state.backlog
+    approved = list_approved_stories(session.constraints.approval, state.status, session.prd, backlog)
+    known = {story.id for story in backlog.stories}
+    ready = {position.story.id, *(story.id for story in backlog.stories if story.status in SETTLED)}
+    found = [position.story]
+    for story in backlog.stories:
+        cycle = state.cycle(story.id)
+        is_fresh = cycle is None or (cycle.state in (CycleState.DESIGN, CycleState.TEST_RED) and not cycle.paused)
+        is_free = story.status != "blocked" and (approved is None or story.id in approved)
+        if story.id not in ready and is_fresh and is_free and ready.issuperset(known.intersection(story.depends_on)):
+            found.append(story)
+            ready.add(story.id)
+    return tuple(found)
+
+
+def choose_batch(stories: tuple[Story, ...]) -> tuple[Story, ...]:
+    """Return as many stories as fit into one answer by their estimates, but at least one."""
+    room = int(PROGRAMMER.max_tokens * OUTPUT_SHARE)
+    chosen: list[Story] = []
+    for story in stories:
+        room -= ESTIMATE_FACTOR * estimate_written_tokens(story)
+        if chosen and room < 0:
+            break
+        chosen.append(story)
+    return tuple(chosen)
+
+
+# --- refactoring ------------------------------------------------------------------------------------------------------
+
+
+def ask_for_refactoring(session: Session, position: Position, measures: str, number: int) -> Delivery:
+    """Ask for a refactoring in the same conversation, unless a killed run already got it."""
+    recover_exchange(session, make_assignment(position))
+    story = position.story.id
+    found = load_history(session).find_open(story, Phase.REFACTOR)
+    if found is not None:
+        return found
+    history = load_history(session)
+    last = next((each for each in reversed(history.deliveries) if each.story == story), None)
+    returned = (
+        [{"story": story, "number": 0, "text": last.reason, "files": "Its files are as they were before."}]
+        if last is not None and last.phase is Phase.REFACTOR and last.reason
+        else []
+    )
+    text = render_next_delivery({"returned": returned, "refactored": story, "measures": measures})
+    order = DeliveryRequest(
+        story=story,
+        wanted=(story,),
+        phase=Phase.REFACTOR,
+        base=position.code_tree,
+        start=position.code_tree,
+        text=text,
+        number=number,
+    )
+    request_delivery(session, make_assignment(position), order, list_stories_ahead(session, position))
+    delivered = load_history(session).find_open(story, Phase.REFACTOR)
+    assert delivered is not None, "an answer delivered the only story that it could"
+    return delivered
+
+
+def find_story_that_waits(session: Session, position: Position, paths: tuple[str, ...]) -> str:
+    """Return a delivered story that is not judged yet and changes one of these files, or an empty string."""
+    for each in load_history(session).deliveries:
+        if each.is_open and each.story != position.story.id and each.outcome == "":
+            changed = {change.path for change in session.git.diff(each.base, each.tree)}
+            if changed.intersection(paths):
+                return each.story
+    return ""
