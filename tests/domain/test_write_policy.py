@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from prd2pr.domain.evidence import PathKind
@@ -141,3 +143,14 @@ def test_workers_get_globs() -> None:
     assert GREEN.globs(["src/**"]) == ("src/**",)
     assert FUSED.globs() == ("tests/tdd/shop-1/**", "**/*.py")
     assert DESIGN.globs() == ()
+
+
+def test_stories_of_a_conversation_write_their_own_tests_and_the_shared_helper() -> None:
+    policy = replace(
+        build_write_policy(Phase.RED, "shop-1", fused=True), others=("shop-2",), shared_helper="tests/conftest.py"
+    )
+    allowed = ("tests/tdd/shop-1/test_a.py", "tests/tdd/shop-2/test_b.py", "tests/conftest.py", "src/shop/a.py")
+    for path in allowed:
+        assert check_write(path, classify_path(path), policy) is None
+    for path in ("tests/tdd/shop-3/test_c.py", "tests/test_old.py", "tests/unit/conftest.py", "conftest.py"):
+        assert check_write(path, classify_path(path), policy) is not None

@@ -262,3 +262,30 @@ def test_parallel_stories_have_a_conversation_each(tmp_path):
         f"integrated(calc-{at})" for at in (1, 2, 3)
     ]
     assert world.verify().status == 0
+
+
+FIXTURE = "import pytest\n\n\n@pytest.fixture\ndef four():\n    return 4\n"
+
+
+def with_fixture(name: str) -> str:
+    return story_test(name).replace(f"test_{name}s()", f"test_{name}s(four)").replace("(4) ==", "(four) ==")
+
+
+def test_a_shared_helper_grows_but_what_earlier_tests_use_stays(multiples):
+    """The second story adds a fixture (accepted); the third changes the one of the first (RED508)."""
+    blocks = deliver(NAMES[:3])
+    blocks[0] = use("write_file", path=place("double"), content=with_fixture("double"))
+    blocks.insert(0, use("write_file", path="tests/conftest.py", content=FIXTURE))
+    grown = FIXTURE + "\n\n@pytest.fixture\ndef five():\n    return 5\n"
+    blocks.insert(4, use("write_file", path="tests/conftest.py", content=grown))
+    changed = grown.replace("return 4", "return 2 + 2")
+    blocks.insert(8, use("write_file", path="tests/conftest.py", content=changed))
+    multiples.answers[key("double")] = number(blocks)
+    again = [use("write_file", path="tests/conftest.py", content=grown), submit("quadruple")]
+    multiples.answers[key("quadruple", 2)] = number([*again, *deliver(NAMES[3:], NAMES[:3])])
+    done = multiples.run()
+    assert done.status == 0, done.out + done.err
+    refused = json.loads(multiples.show(".orch-state/prds/calc/tdd/cycles/calc-3.json"))["refused"]
+    assert ["RED508" in each["codes"] for each in refused] == [True]
+    assert multiples.show("tests/conftest.py") == grown.rstrip("\n")
+    assert multiples.verify().status == 0
