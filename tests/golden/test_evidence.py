@@ -73,10 +73,13 @@ def code(place: Path, commit: str) -> dict[str, str]:
 
 
 def message(place: Path, commit: str) -> list[str]:
-    """The subject and the trailers; the text between them may be worded differently."""
+    """The subject and the trailers; the text between them may be worded differently.
+
+    The recorded commits do not name the model yet.
+    """
     whole = DIGEST.sub("Tdd-Evidence: <digest>", git(place, "show", "--no-patch", "--format=%B", commit))
     subject, *lines = whole.splitlines()
-    return [subject, *(line for line in lines if re.match(r"[A-Z][A-Za-z-]+: ", line))]
+    return [subject, *(line for line in lines if re.match(r"(?!Assisted-by)[A-Z][A-Za-z-]+: ", line))]
 
 
 def compare(recorded: Path, again: Path, count: int) -> None:

@@ -18,7 +18,7 @@ from prd2pr.verification.findings import (
 )
 
 SOURCE = Path(__file__).parents[2] / "src" / "prd2pr"
-CODE = re.compile(r"(?:RED|GRN|RFC|INT|RUN|VER)\d{3}")
+CODE = re.compile(r"(?:RED|GRN|RFC|INT|CHK|RUN|VER)\d{3}")
 
 
 def codes_in(path: Path) -> tuple[set[str], set[str]]:
@@ -71,7 +71,7 @@ def test_a_finding_is_defined_next_to_the_rule_that_reports_it() -> None:
 
 def test_the_table_is_sorted_by_area_and_code() -> None:
     codes = list(FINDINGS)
-    assert list(dict.fromkeys(code[:3] for code in codes)) == ["RED", "GRN", "RFC", "INT", "RUN", "VER"]
+    assert list(dict.fromkeys(code[:3] for code in codes)) == ["RED", "GRN", "RFC", "INT", "CHK", "RUN", "VER"]
     assert all(one < other for one, other in pairwise(codes) if one[:3] == other[:3])
 
 
