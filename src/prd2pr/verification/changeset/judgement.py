@@ -63,7 +63,9 @@ def _describe_tests(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) 
     red = _count_tests(test for each in evidence for test in _list_own_red_tests(each))
     fresh = red + _count_tests(test for each in evidence for test in each.passing_tests)
     if kind is ChangesetKind.BEHAVIOR:
-        yield f"{red} of {count(fresh, 'new or changed test')} fail without the new source and pass with it"
+        verbs = ("fails", "passes") if red == 1 else ("fail", "pass")
+        tests = count(fresh, "new or changed test")
+        yield f"{red} of {tests} {verbs[0]} without the new source and {verbs[1]} with it"
         if killed := _describe_mutants(evidence):
             yield killed
     elif kind is ChangesetKind.REFACTORING:
