@@ -216,3 +216,12 @@ def mask_secret(secret: str) -> None:
 
 def read_job(env: Mapping[str, str] | None = None) -> ActionsJob:
     return ActionsJob(dict(os.environ if env is None else env))
+
+
+def read_pull_sha(pull: Mapping[str, Any], side: str) -> str:
+    """Return the commit of one side (`base` or `head`) of the payload's pull request."""
+    found = pull.get(side)
+    sha = found.get("sha") if isinstance(found, dict) else None
+    if not isinstance(sha, str) or not sha.isalnum() or len(sha) not in (40, 64):
+        raise SetupProblem("the event payload names no commit", where=f"pull_request.{side}.sha")
+    return sha

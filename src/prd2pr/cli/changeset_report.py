@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from prd2pr import __version__
-from prd2pr.cli.actions_job import ActionsJob, write_workflow_command
+from prd2pr.cli.actions_job import ActionsJob, read_pull_sha, write_workflow_command
 from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.wording import clean_line, count
-from prd2pr.errors import SetupProblem
 from prd2pr.verification.findings import FINDINGS
 
 COMMENT_MARK = "<!-- prd2pr check -->"
@@ -136,16 +135,8 @@ def read_pull_request(job: ActionsJob) -> tuple[str, str, bool] | None:
     pull = payload.get("pull_request") if isinstance(payload, dict) else None
     if not isinstance(pull, dict):
         return None
-    base, head = (_read_sha(pull, side) for side in ("base", "head"))
+    base, head = (read_pull_sha(pull, side) for side in ("base", "head"))
     return base, head, REFACTORING_LABEL in set(_list_labels(pull.get("labels")))
-
-
-def _read_sha(pull: Mapping[str, Any], side: str) -> str:
-    found = pull.get(side)
-    sha = found.get("sha") if isinstance(found, dict) else None
-    if not isinstance(sha, str) or not sha.isalnum() or len(sha) not in (40, 64):
-        raise SetupProblem("the event payload names no commit", where=f"pull_request.{side}.sha")
-    return sha
 
 
 def _list_labels(labels: object) -> Iterable[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.cli.actions_job import ActionsJob, write_workflow_command
+from prd2pr.cli.actions_job import ActionsJob, read_pull_sha, write_workflow_command
 from prd2pr.cli.context import read_config
 from prd2pr.errors import SetupProblem
 from prd2pr.state.commit_message import read_step
@@ -52,7 +52,7 @@ def read_verify_job(job: ActionsJob, git: Git) -> VerifyJob:
     pull = payload.get("pull_request") if isinstance(payload, dict) else None
     if not isinstance(pull, dict):
         return VerifyJob(job, None)
-    base, head = (_sha(pull, side) for side in ("base", "head"))
+    base, head = (read_pull_sha(pull, side) for side in ("base", "head"))
     for commit in (base, head):
         if not git.has_commit(commit):
             raise SetupProblem(
@@ -76,14 +76,6 @@ def has_claims(git: Git, base: str, head: str, branch: str) -> bool:
     if any(change.path.startswith(f"{STATE}/") for change in git.diff(git.tree(start), git.tree(head))):
         return True
     return any(read_step(commit.trailers) is not None for commit in git.log_all(f"{start}..{head}"))
-
-
-def _sha(pull: Mapping[str, Any], side: str) -> str:
-    found = pull.get(side)
-    sha = found.get("sha") if isinstance(found, dict) else None
-    if not isinstance(sha, str) or not sha.isalnum() or len(sha) not in (40, 64):
-        raise SetupProblem("the event payload names no commit", where=f"pull_request.{side}.sha")
-    return sha
 
 
 def _branch(pull: Mapping[str, Any]) -> str:
