@@ -364,7 +364,7 @@ def test_design_constant_is_shown_with_its_type(task: RoleTask, design: Design) 
 def test_story_without_new_names_is_tested_through_existing_code(task: RoleTask, design: Design) -> None:
     text = render_prompt(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
     assert "Import planned symbols" not in text
-    assert "a\n  name that does not exist is no reason" in text
+    assert "a\n  name that does not exist is not the right reason" in text
 
 
 def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTask, story: Story) -> None:

@@ -147,7 +147,7 @@ TOOLS: dict[str, ToolKind] = {
         lambda toolbox, call: toolbox.workspace.write(call.path, call.content),
     ),
     "edit_file": ToolKind(
-        "Replace `old`, which must occur once, by `new`.",
+        "Replace `old`, which must occur once, with `new`.",
         EditFile,
         lambda toolbox, call: toolbox.workspace.edit(call.path, call.old, call.new),
     ),

@@ -116,14 +116,14 @@ _GO = Conventions(
     criterion="comment",
     named="`// {id}: …` right above `func TestXxx(t *testing.T)`",
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
-    refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
+    refused="a name that another file of the package already has, `t.Skip`, build tags, no `t.Error` or\n"
     "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that is not awaited, `recover` that "
     "swallows\n  panics, its own `TestMain`, replacing the subject, `math/rand`, the real clock, the network, "
     "sleeping, `os.Exit`",
     imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
     method="cart.Cart.Total",
-    kinds="types, functions, methods (`{method}`), error values, constants; a type's fields stand in its `signature`",
+    kinds="types, functions, methods (`{method}`), error values, constants; a type's fields are in its `signature`",
     file_name="<topic>_test.go",
     held_out=("_test.go", "_held_out_test.go"),
     pattern=r"[a-z][a-z0-9_]{0,60}_test\.go",
@@ -160,7 +160,7 @@ _RUST = Conventions(
     "`shop.points.earn`)",
     method="shop.cart.Cart.total",
     kinds="modules, types, functions, methods (`{method}`), errors, constants; fields, variants and derived traits\n"
-    "  stand in their type's `signature`",
+    "  are in their type's `signature`",
     place="; where the code\n  is of a member of a workspace, in that member's own `tests/`",
     file_name="<topic>.rs",
     held_out=(".rs", "_held_out.rs"),
@@ -185,9 +185,9 @@ _JAVA = Conventions(
     criterion="comment",
     named="`// {id}: …` right above `@Test`",
     errors="`assertThrows(TheExactError.class, () -> …)` around the one call, never `Exception`",
-    refused="a class that another file of the package has already, `@Disabled`, no assertion, constants, mocks of the\n"
+    refused="a class that another file of the package already has, `@Disabled`, no assertion, constants, mocks of the\n"
     "  subject, assertions that are caught, randomness, the real clock, the network, sleeping, `System.exit`",
-    imports="at the top of the file; the class is not public, since its file is not called like it",
+    imports="at the top of the file; the class is not public, since its file has another name",
     symbols="by package, class and name (`earn` of the class `Points` in the\n  package `shop` is `shop.Points.earn`)",
     method="shop.Cart.total",
     file_name="<Topic>Test.java",

@@ -46,7 +46,7 @@ class StoryDraft(Record):
     estimate_minutes: int = Field(default=10, ge=0, description="Time for a practised engineer.")
     requirements: tuple[str, ...] = Field(default=(), description="Ids of the PRD's requirements that it fulfils.")
     module: str = Field(default="", description="Module or package in which the behaviour lives: shop.points.")
-    interface: str = Field(default="", description="Signatures that others will call, one a line.")
+    interface: str = Field(default="", description="Signatures that others will call, one per line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
     test_paths: tuple[str, ...] = Field(default=(), description="Test files; empty unless there is a reason.")
     # Set only by the four passes.

@@ -32,7 +32,9 @@ class DesignerAnswer(Record):
     """The front-end part of a plan."""
 
     slices: tuple[Slice, ...] = Field(default=(), max_length=20)
-    notes: str = Field(default="", max_length=800, description="What holds for all pages: wording, keyboard, contrast.")
+    notes: str = Field(
+        default="", max_length=800, description="What applies to all pages: wording, keyboard, contrast."
+    )
 
 
 def has_front_end(prd: Prd, files: Iterable[str]) -> bool:

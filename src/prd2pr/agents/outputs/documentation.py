@@ -26,7 +26,7 @@ class LibraryAnswer(Record):
     version: str = Field(max_length=60, description="The version that these notes are about.")
     use: str = Field(max_length=1200, description="The calls that this PRD will need, as they are in that version.")
     outdated: tuple[str, ...] = Field(
-        default=(), max_length=8, description="Ways that were right in older versions and are not now."
+        default=(), max_length=8, description="Usage that was right in older versions and no longer is."
     )
     source: str = Field(default="", max_length=200, description="Where it is documented; empty if you are not sure.")
 

@@ -19,7 +19,7 @@ class StoryEstimate(Record):
 
 
 class EstimateAnswer(Record):
-    """What each story takes a practised engineer: design, tests, code."""
+    """The minutes that each story takes an engineer: design, tests, code."""
 
     stories: tuple[StoryEstimate, ...] = Field(max_length=200)
 

@@ -20,7 +20,9 @@ class PatternJudgement(Record):
     pattern: str = Field(max_length=120, description="Id of a pattern that is listed.")
     followed: Followed
     path: str = Field(default="", max_length=300, description="The file that it is about.")
-    why: str = Field(default="", max_length=400, description="What follows it, or what does not and how it should be.")
+    why: str = Field(
+        default="", max_length=400, description="What follows it, or what does not and what it should be instead."
+    )
 
 
 class PatternAnswer(Record):

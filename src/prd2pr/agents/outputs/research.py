@@ -13,7 +13,7 @@ MAX_EXPERIMENTS = 2
 
 class PriorArt(Record):
     path: str = Field(max_length=300, description="A file of the repository.")
-    what: str = Field(max_length=300, description="What of it is used, followed or changed.")
+    what: str = Field(max_length=300, description="Which part of it is used, followed or changed.")
 
 
 class Approach(Record):
@@ -25,9 +25,9 @@ class Approach(Record):
 
 class ResearchQuestion(Record):
     question: str = Field(max_length=300, description="One question with a checkable answer.")
-    why: str = Field(max_length=300, description="What in the plan hangs on it.")
+    why: str = Field(max_length=300, description="What in the plan depends on it.")
     needs_experiment: bool = Field(
-        description="true only if the answer can be had by running a few lines of code here, and changes the plan."
+        description="true only if running a few lines of code here gives the answer, and the answer changes the plan."
     )
 
 

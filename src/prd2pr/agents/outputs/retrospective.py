@@ -15,7 +15,7 @@ MAX_ENTRIES = 8
 
 class NewPattern(Record):
     name: str = Field(max_length=80, description="Short, as people would call it.")
-    description: str = Field(max_length=500, description="What later work is to do, and when.")
+    description: str = Field(max_length=500, description="What later work should do, and when.")
     example: str = Field(default="", max_length=300, description="path, or path:line, of code that does it.")
 
 

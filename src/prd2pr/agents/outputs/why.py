@@ -24,7 +24,7 @@ _OVERRIDE = re.compile(r'^\s{0,2}"?despite"?\s*:\s*"?(?P<reason>\S[^"\n]{0,400}?
 
 class Overlap(Record):
     what: str = Field(max_length=300, description="Path of a file of the repository, or id of a story that is listed.")
-    share: Literal["all", "most", "part"] = Field(description="How much of what the PRD asks for it does already.")
+    share: Literal["all", "most", "part"] = Field(description="How much of what the PRD asks for it already does.")
     evidence: str = Field(max_length=600, description="The functions or criteria that show it.")
 
 

@@ -81,11 +81,11 @@ class TaskDraft(Record):
     description: Paragraph = Field(description="What is true afterwards, and why; two or three sentences.")
     kind: StoryKind = Field(default="feature", description="docs, config and chore need no tests; the others do.")
     requirements: Ids = Field(description="Ids of this cycle that the story fulfils, acceptance criteria too.")
-    depends_on: Ids = Field(default=(), description="Keys of stories of this cycle that must be done before.")
+    depends_on: Ids = Field(default=(), description="Keys of stories of this cycle that must be done first.")
     files: Ids = Field(default=(), description="At most three source files to write or change; no tests.")
     complexity: int = Field(ge=1, le=10, description="1 trivial, 4 takes some thought, 7 or more: split it.")
     tests: Count = Field(description="How many tests will prove it: 5 to 20.")
-    lines: Count = Field(description="How many lines of source will change: less than 100.")
+    lines: Count = Field(description="How many lines of source will change: fewer than 100.")
     minutes: Count = Field(description="Time for a practised engineer.")
 
 
@@ -118,7 +118,7 @@ class CriterionText(Record):
 class StoryCriteria(Record):
     story: Line = Field(description="The story's key, as it is listed.")
     criteria: Annotated[tuple[CriterionText, ...], AfterValidator(_limit_length(20))] = Field(
-        description="Two to five, with those that stand already."
+        description="Two to five, including those that are already listed."
     )
 
 
@@ -134,7 +134,7 @@ class CriteriaDraft(Record):
 
 class HintDraft(Record):
     story: Line = Field(description="The story's key, as it is listed.")
-    interface: Paragraph = Field(default="", description="Signatures that others will call, one a line.")
+    interface: Paragraph = Field(default="", description="Signatures that others will call, one per line.")
     source_paths: Ids = Field(default=(), description="Only where the listed files are not right.")
     module: Line = Field(default="", description="Only with `source_paths`: shop.points.")
     test_ideas: Annotated[tuple[Line, ...], AfterValidator(_limit_length(12))] = Field(
@@ -143,7 +143,7 @@ class HintDraft(Record):
 
 
 class HintsDraft(Record):
-    """Pass 4: where the harder stories go, and what their tests should not forget."""
+    """Pass 4: hints for the harder stories, about interfaces, files and test cases."""
 
     stories: Annotated[tuple[HintDraft, ...], AfterValidator(_limit_length(2 * MAX_TASKS))] = Field(
         description="Every listed story, once."
