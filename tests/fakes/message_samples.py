@@ -342,7 +342,7 @@ def plans() -> dict[str, CommandReply]:
     changed = build_plan_view(branch.prd, after, estimate=GUESS, limits=SpendLimits(tokens=200_000), head=sha("plan"))
     free = build_plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
     built = build_plan_view(branch.prd, after, command="")
-    taken_out = NextStep("To have it taken out, comment", '/request_changes "take it out"')
+    taken_out = NextStep("To have it removed, comment", '/request_changes "remove it"')
     return {
         "plan": PlanReply(view),
         "plan_changed": PlanReply(changed, diff),

@@ -47,7 +47,7 @@ def complete_blocks(reply: Reply) -> tuple[Block, ...]:
 
 @dataclass
 class AnswerReader:
-    """Runs the calls of one answer. `snapshot` returns the workspace as a tree, `base` is the one before it."""
+    """Runs the calls of one answer. `snapshot` returns the workspace as a tree; `base` is the tree before it."""
 
     toolbox: Toolbox
     snapshot: Callable[[], str]

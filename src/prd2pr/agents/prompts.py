@@ -282,7 +282,7 @@ def _select_relevant_files(task: RoleTask) -> ShownFiles:
 
 
 def render_next_delivery(variables: Mapping[str, object]) -> str:
-    """Return a later message of a conversation: what became of the delivered stories, and which ones to deliver."""
+    """Return a later message of a conversation: results of the delivered stories, and the stories to deliver next."""
     return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(variables).strip()
 
 
@@ -292,7 +292,10 @@ def _planned_files_limit(task: RoleTask) -> int:
 
 
 def _files_before_story(task: RoleTask) -> dict[str, str]:
-    """Return all files except the story's own, which is the same for all its phases while they write only those."""
+    """Return all files except the story's own.
+
+    The result is the same for all phases of the story, as long as they write only its own files.
+    """
     own = {*task.own_tests(), *task.own_sources()}
     return {path: text for path, text in task.codebase.files.items() if path not in own}
 

@@ -365,7 +365,7 @@ def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
 
 def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
     """Whether the PRD is not built although its push should have started a run."""
-    assert subject.prd is not None, "a file has a text"
+    assert subject.prd is not None, "the PRD was read from a file"
     if not context.job.workflow or is_built(context, subject):
         return False
     pushed_by = context.git.last_change(context.base_commit, subject.prd.path)

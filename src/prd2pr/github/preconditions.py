@@ -85,7 +85,7 @@ def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
         if stop is not None or head is None:
             return stop
     if head is None:
-        assert pull is not None, "without branch and pull request, work starts"
+        assert pull is not None, "without a branch and a pull request, work starts"
         reason = f"{found.branch} was deleted and is not created again"
         return PrdOutcome("waiting", reason, f"restore the branch of #{pull.number}, or close it")
     opened = found.open_pull
@@ -180,7 +180,7 @@ def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
 
 
 def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, requested: bool) -> PrdOutcome:
-    """Report once why no work is done. If nothing has changed since, this is no news and the job does not fail."""
+    """Report once why no work is done. If nothing has changed since, nothing is reported and the job does not fail."""
     context, subject, pull = found.context, found.subject, found.pull
     closed = pull is not None and not pull.open
     if trigger:

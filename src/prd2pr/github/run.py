@@ -169,7 +169,7 @@ def reply_under_story_issue(context: GitHubContext, subject: StoryIssue, trigger
 
 
 def report_unreadable_prd(context: GitHubContext, subject: UnreadablePrd) -> PrdOutcome:
-    """Report an unreadable PRD: an issue in a comment, a file in the annotation of the job."""
+    """Report an unreadable PRD: in a comment if it is an issue, in an annotation of the job if it is a file."""
     if subject.issue is not None:
         failed = ProblemReply.of("this run", subject.problem)
         post_problem(context.hub, subject.issue, make_issue_prd_id(subject.issue), failed, f"/{failed.digest}")

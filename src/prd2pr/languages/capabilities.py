@@ -108,7 +108,9 @@ LAYERS: tuple[CheckLayer, ...] = (
         (Phase.GREEN,),
         ("pytest",),
     ),
-    CheckLayer("differential testing", "REFACTOR compares both with the same calls", (Phase.REFACTOR,), ("pytest",)),
+    CheckLayer(
+        "differential testing", "REFACTOR compares old and new code with the same calls", (Phase.REFACTOR,), ("pytest",)
+    ),
     CheckLayer(
         "removal of dead code", "dead code may be removed together with its tests", (Phase.REFACTOR,), ("pytest",)
     ),

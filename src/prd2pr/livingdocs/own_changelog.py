@@ -83,7 +83,7 @@ def _add_unreleased(lines: list[str]) -> None:
 
 
 def _insert(lines: list[str], at: int, line: str, *, apart: bool) -> None:
-    """Insert a line, `apart` from the one above, and apart from text below."""
+    """Insert a line. With `apart`, separate it by blank lines from the line above and from text below."""
     below = [""] if at < len(lines) and lines[at].strip() else []
     lines[at:at] = ["", line, *below] if apart else [line, *below]
 

@@ -87,7 +87,7 @@ _KINDS = (
     PlanProblemKind(
         "PLN201",
         "story too large",
-        "A story is one cycle of tests and code: 5 to 20 tests, less than 100 lines, at most three source files, a "
+        "A story is one cycle of tests and code: 5 to 20 tests, fewer than 100 lines, at most three source files, a "
         "complexity of at most 6. A larger one is split again, at most twice; then a person is asked.",
     ),
     PlanProblemKind(
@@ -120,7 +120,7 @@ _KINDS = (
     ),
     PlanProblemKind(
         "PLN207",
-        "not covered, and no question",
+        "not covered, and no question asks about it",
         "A requirement without a story is named in a question, so that a person knows about it.",
     ),
     PlanProblemKind(

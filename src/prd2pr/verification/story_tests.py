@@ -86,7 +86,7 @@ def exclude_red_effects(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Comparison:
-    """Remove the effects from the comparison that RED may have on old tests.
+    """Remove from the comparison the effects that RED may have on old tests.
 
     `texts` are the changed test modules before and after the step.
     """

@@ -117,7 +117,7 @@ def format_choices(request: Request) -> str:
 
 
 def needs_json(request: Request) -> bool:
-    """Return whether the step needs more fields than the report that "done" is converted to."""
+    """Return whether the step requires more fields than the answer "done" provides."""
     if request.output_schema is not None:
         return True
     tool = _submit_tool(request)

@@ -112,7 +112,7 @@ def preview_approval(
 
 def commit_approval(session: Session, state: BranchState, approval: Decision) -> BranchState:
     decided = apply_decision(session, state.commit, approval)  # without the cursor, which the commit of the phase moves
-    assert isinstance(decided, AppliedDecision), "its effect was looked at before"
+    assert isinstance(decided, AppliedDecision), "its effect was previewed"
     return session.store.load(decided.head)
 
 

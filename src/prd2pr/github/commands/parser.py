@@ -149,7 +149,7 @@ def _parse_near_word(line: str) -> UnknownCommand | None:
     if not found or not known:
         return None
     meant = parse_line(f"/{known}{line[found.end() :]}")
-    assert meant is not None, "it begins with a word of ours"
+    assert meant is not None, "it begins with the first word of a command"
     shown = meant.did_you_mean if isinstance(meant, UnknownCommand) else meant.spec.shown
     return UnknownCommand(found[0].strip(), shown, near=True)
 

@@ -232,7 +232,7 @@ def keep_one_restarted(stories: tuple[StartedStory, ...]) -> tuple[StartedStory,
 
 
 def select_new_stories(context: ActionContext, going: frozenset[str], most: int) -> tuple[str, ...]:
-    """Return stories that can start in parallel to those in progress."""
+    """Return stories that can start in parallel with those in progress."""
     ready = (
         each
         for each in find_startable_stories(context, going)

@@ -26,8 +26,8 @@ from prd2pr.workflow.roles.consultation import load_role_records
 
 NEXT_HEADING = "**Next:**"
 TAKE_OUT_STEP = NextStep(
-    "To keep it, continue with the review. To have it taken out, comment",
-    '/request_changes "take out what is no longer in the PRD"',
+    "To keep it, continue with the review. To have it removed, comment",
+    '/request_changes "remove what is no longer in the PRD"',
 )
 LINK_TARGET = re.compile(r"\]\([^)]*\)")
 

@@ -1,4 +1,4 @@
-"""The `go test` runner. Our program builds and runs the binaries; their output is read and cross-checked here."""
+"""The `go test` runner. A helper program builds and runs the binaries; their output is read and cross-checked here."""
 
 from __future__ import annotations
 

@@ -378,7 +378,7 @@ def _compares_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> 
 
 
 def _map_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> dict[str, int]:
-    """Map the names that are bound to an answer of the code under test, or of such an answer, to their call."""
+    """Map each name bound to a result of the code under test, or of such a result's method, to the id of the call."""
     answers: dict[str, int] = {}
     for each in ast.walk(node):
         match each:

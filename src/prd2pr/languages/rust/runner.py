@@ -1,4 +1,4 @@
-"""The `cargo test` runner. Our program builds and runs the test programs; their output is cross-checked here."""
+"""The `cargo test` runner. A helper program builds and runs the test programs; their output is cross-checked here."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ ReplaceReturns = Callable[[ChangedFunction], Iterable[tuple[ReplacementKind, tup
 
 
 def read_program(package: str, name: str) -> str:
-    """Return a source file of the language that replacements insert."""
+    """Return the text of a source file, in the tested language, that replacements insert."""
     return Path(__file__).parents[1].joinpath(package, name).read_text(encoding="utf-8")
 
 

@@ -54,8 +54,8 @@ def list_changelog_entries(
 ) -> list[tuple[str, str]]:
     """Return the entries to add to the project's own changelog, each with its section.
 
-    Only a story that is just being `integrated` gets an entry, so that people may edit or delete it later; also those
-    `listed` in the generated changelog that was used before. Refactorings and chores are not visible to users.
+    Only the story being `integrated` gets an entry, so that people may edit or delete entries later, and the stories
+    `listed` in a generated changelog that was used before. Refactorings and chores get none.
     """
     new = [
         each

@@ -125,7 +125,7 @@ def skip_phase(found: BranchRecords, decision: Decision) -> DecisionEffect:
 
 
 def retry_cycle(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply `/tdd retry`: count attempts anew from this commit on."""
+    """Apply `/tdd retry`: restart the count of attempts from this commit on."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle

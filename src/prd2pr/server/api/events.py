@@ -51,7 +51,7 @@ class EventFeed:
     def __init__(
         self, database: Database, *, every: float = POLL_SECONDS, is_ending: Callable[[], bool] = lambda: False
     ) -> None:
-        """Create the feed; `is_ending` returns whether the server is shutting down and waits for listeners to leave."""
+        """Create the feed; `is_ending` returns whether the server is shutting down and its listeners must leave."""
         self._database = database
         self._is_ending = is_ending
         self._every = every

@@ -84,7 +84,7 @@ def _enter_stack(context: GatherContext, rules: PathRules, seen_as: Stack) -> Ga
 
 @dataclass(frozen=True)
 class Observation:
-    """The observation of one stack. Each run is made when it is needed first."""
+    """The observation of one stack. Each run is made when it is first needed."""
 
     context: GatherContext
     parts: ChangesetParts

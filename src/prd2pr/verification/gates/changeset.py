@@ -270,7 +270,7 @@ def _check_results(evidence: ChangesetEvidence) -> Iterator[Finding]:
 
 
 def _is_replaced(test: str, evidence: ChangesetEvidence) -> bool:
-    """Return whether the test moved: `EarlierTests` lists every changed test except those with the same content."""
+    """Return whether the test is in a changed file: `EarlierTest` covers its loss unless it moved unchanged."""
     changed = {change.path for change in evidence.changes}
     return test.partition("::")[0] in changed
 

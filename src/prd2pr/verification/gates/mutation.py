@@ -205,7 +205,7 @@ def _check_kill_ratio(mutation: MutationResult, asked: float | None) -> Iterator
 
 
 def _report_survivors(mutation: MutationResult) -> Iterator[Finding]:
-    """Report the survivors that a test would most likely be missing for, a few for each function."""
+    """Report the survivors that most likely reveal a missing test, a few for each function."""
     by_function: dict[tuple[str, str], list[MutantResult]] = {}
     for each in mutation.survivors:
         by_function.setdefault((each.path, each.function), []).append(each)
@@ -220,7 +220,7 @@ def _report_survivors(mutation: MutationResult) -> Iterator[Finding]:
 
 
 def _rank_change(change: str) -> int:
-    """Return 0 for a change of behavior, 1 for one of a text, and 2 for one that is hardly visible."""
+    """Return 0 for a change of behavior, 1 for a change of a text, and 2 for a change that is hardly visible."""
     before, _, after = change.partition(" → ")
     if {before.strip("`").removeprefix("return "), after.strip("`").removeprefix("return ")} <= {"None", "False"}:
         return 2

@@ -1,4 +1,4 @@
-"""A delivered story as a change of today's code: what was accepted since may have moved or changed its files."""
+"""Apply a delivered story to the current code, in which later steps may have moved or changed its files."""
 
 from __future__ import annotations
 

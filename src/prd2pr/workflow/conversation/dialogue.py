@@ -185,7 +185,7 @@ def _exchange(
 
 
 def _mark_ends(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Mark the ends of the last two messages of ours for caching.
+    """Mark the ends of our last two messages for caching.
 
     A provider looks for a cached prefix only a few blocks back, and an answer may have dozens.
     """

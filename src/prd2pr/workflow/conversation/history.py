@@ -67,7 +67,7 @@ class DeliveryRequest:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A reply whose calls were not run yet, or not to the end."""
+    """A reply whose calls have not all been run yet."""
 
     request: DeliveryRequest
     reply: Reply

@@ -57,7 +57,7 @@ ESTIMATE_FACTOR = 3  # what stories need at most, compared with their estimate
 
 OWN_FILES = "Its files are as you delivered them. Change what is wrong with `edit_file`, then submit it again."
 OTHER_FILES = (
-    "It no longer applies to what was accepted meanwhile, so its files are discarded. Read what has changed, write it "
+    "It no longer applies to the code accepted since, so its files are discarded. Read what has changed, write it "
     "again and submit it."
 )
 WAITING = "Your later stories {names} are set aside and applied again on top; do not submit them now."

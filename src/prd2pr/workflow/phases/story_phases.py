@@ -179,7 +179,7 @@ def run_refactor(session: Session, position: Position) -> PhaseOutcome:
 
 
 def refactor_in_conversation(session: Session, position: Position) -> PhaseOutcome:
-    """Ask the programmer for a refactoring, unless a delivered story that waits was written on top of this code."""
+    """Ask the programmer for a refactoring, unless a delivered story that is not judged yet builds on this code."""
     paths = tuple(read_own_sources(session, position, position.head))
     if waiting := find_story_that_waits(session, position, paths):
         return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {waiting} of the same answer builds on it")

@@ -117,7 +117,7 @@ _COMPARED_NAMES = frozenset({"__main__", "", None})
 
 
 def _asks_only_for_package(function: FunctionNode, module: SourceModule) -> bool:
-    """Return whether the function only asks which package calls it, and decides nothing by the answer.
+    """Return whether the function only asks which package calls it, without a decision that depends on the answer.
 
     The answer may be cut at a dot and compared with `__main__`. Any other comparison could recognize the tests.
     """

@@ -146,7 +146,7 @@ class _Position:
 
     def make_assertion(self, node: ast.AST, expression: ast.expr | None = None) -> Assertion:
         if expression is not None and ast.dump(expression) in self.conditions:
-            return self.with_fault("RED416", "repeats the condition that it is under").make_assertion(node)
+            return self.with_fault("RED416", "repeats the condition that guards it").make_assertion(node)
         if self.after_result_return and not isinstance(expression, ast.Constant):
             known = replace(self, after_result_return=False)
             return known.with_fault(
@@ -259,7 +259,7 @@ class _AssertionFinder:
         debug = "__debug__" in {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
         inside = replace(position.as_conditional(), conditions=(*position.conditions, ast.dump(node.test)))
         if _is_always_false(node.test, position.false_parameters):
-            inside = inside.with_fault("RED416", f"is under `{unparse_node(node.test)}`, which no call sets")
+            inside = inside.with_fault("RED416", f"is under `{unparse_node(node.test)}`, which is false in every call")
         elif never or get_dotted_name(node.test).endswith("TYPE_CHECKING"):
             inside = inside.with_fault("RED416", "is under a condition that is never true")
         elif debug:
