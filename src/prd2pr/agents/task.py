@@ -61,7 +61,7 @@ class PlanScope:
 class RoleMaterial:
     """Text for this role in addition to the PRD, story and code."""
 
-    memory: str = ""  # lessons of earlier work: failures, patterns
+    memory: str = ""  # lessons from earlier work: failures, patterns
     brief: str = ""  # findings before the plan, for the planner
     texts: Mapping[str, str] = field(default_factory=dict)  # text by name
 

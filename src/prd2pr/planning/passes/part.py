@@ -18,7 +18,7 @@ class PlanPart:
     name: str  # unique and stable within a plan, such as `tasks-cycle-2`
     cycles: tuple[PlannedCycle, ...] = ()  # all cycles of the plan, in working order
     cycle: PlannedCycle | None = None  # the cycle to split into stories
-    to_cover: tuple[Requirement, ...] = ()  # requirements that the stories of this cycle must fulfil
+    to_cover: tuple[Requirement, ...] = ()  # requirements that the stories of this cycle must fulfill
     stories: tuple[StoryDraft, ...] = ()  # the stories of this call
     plan: tuple[StoryDraft, ...] = ()  # all stories planned so far
     asked: tuple[str, ...] = ()  # questions of earlier calls

@@ -84,8 +84,8 @@ def _gather_locked(analysis: StepAnalysis) -> Evidence:
     differential = comparison() if comparison else None
     mutation = trial.wait() if trial else None
     before = earlier.wait() if earlier else None
-    # Concurrent runs may compete for a port or file. A failure only then is not the code's fault, so the suite is run
-    # again, unless nothing ran next to it or an isolated trial, which runs the story's tests too, fails as well.
+    # Concurrent runs may compete for a port or file, so a failure need not be the code's fault. The suite is then run
+    # again, unless nothing ran next to it, or an isolated trial with the story's tests failed as well.
     is_confirmed = analysis.isolates_trials and (mutation is None or bool(mutation.problems))
     if not is_confirmed and not is_green(claimed, base, head):
         head = case.head_report(find_parent_directories(own), restore, afresh=True)

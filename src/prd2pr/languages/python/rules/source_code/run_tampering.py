@@ -98,7 +98,7 @@ _FRAME_ATTRIBUTES = frozenset(
 _FRAME_WORDS = _FRAME_ATTRIBUTES | {"settrace", "setprofile"}
 _HARD_EXITS = frozenset({"os._exit", "os.abort"})
 _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
-# Excludes modules that programs configure on purpose: logging, warnings, localisation.
+# Excludes modules that programs configure on purpose: logging, warnings, localization.
 _SHARED_MODULES = frozenset(sys.stdlib_module_names) - {"logging", "warnings", "gettext", "locale", "readline", "csv"}
 _MUTATING_METHODS = frozenset(
     {"insert", "append", "extend", "setdefault", "pop", "update", "clear", "remove", "__setitem__"}
