@@ -44,6 +44,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ.pop("GITHUB_ACTIONS", None)  # the tests choose themselves whether they are a job
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,7 +32,7 @@ def test_defaults() -> None:
     assert config.branch_prefix == "prd2pr/"
     assert config.attempts == 4
     assert config.strategy == "strict"
-    assert config.sandbox == "preferred"
+    assert config.sandbox == "auto"
     assert config.prices == {}, "prices are never invented"
     assert config.budget.usd_per_run is None
     assert (config.test.timeout_seconds, config.test.stall_seconds) == (1800, 60)
@@ -93,7 +93,7 @@ def test_dissimilar_unknown_key_lists_all_keys() -> None:
 def test_the_first_problem_is_reported_and_the_others_counted() -> None:
     error = refusal("sandbox: maybe\nattempts: 0\nnonsense: 1\n")
     assert error.what == "`sandbox` cannot be `maybe` (and 2 more problems in this file)"
-    assert error.remedy == "Allowed: 'required', 'preferred' or 'off'."
+    assert error.remedy == "Allowed: 'auto', 'required', 'preferred' or 'off'."
     assert error.where == ".prd2pr.yml:1"
 
 

@@ -423,10 +423,11 @@ class Config(ConfigSection):
         description="Attempts at a phase. Later attempts see the findings; the last one uses `models.strong`.",
     )
     gates: Gates = Field(default_factory=Gates, description="What the gates require.")
-    sandbox: Literal["required", "preferred", "off"] = Field(
-        default="preferred",
+    sandbox: Literal["auto", "required", "preferred", "off"] = Field(
+        default="auto",
         description="Whether tests run in a sandbox. required: do not run without a complete sandbox; "
-        "preferred: use what is available, and verdicts name what is missing; off: no sandbox, and verdicts say so.",
+        "preferred: use what is available, and verdicts name what is missing; off: no sandbox, and verdicts say so; "
+        "auto: required in GitHub Actions, preferred elsewhere.",
     )
     docs: Annotated[Docs, BeforeValidator(_switch_off, json_schema_input_type=Docs | Literal["off", False])] = Field(
         default_factory=Docs, description="The living docs."

@@ -6,6 +6,7 @@ from prd2pr.domain.results.isolation import (
     NONE,
     PROTECTIONS,
     describe_missing_protections,
+    describe_risks,
     format_sandbox,
     list_missing_protections,
     suggest_sandbox_remedy,
@@ -27,13 +28,19 @@ def test_missing_parts_are_named() -> None:
     partly = format_sandbox("namespaces", ["no network", "limits"])
     missing = list_missing_protections(partly)
     assert missing == ("own user", "own processes", "read-only", "call filter")
-    assert describe_missing_protections(partly) == f"the sandbox of the tests lacks: {', '.join(missing)}"
+    told = describe_missing_protections(partly)
+    assert told.startswith(f"the sandbox of the tests lacks: {', '.join(missing)}; a test could ")
+    assert told.endswith(describe_risks(missing))
+    assert "network" not in told
 
 
 def test_no_sandbox_is_reported_as_none() -> None:
     assert format_sandbox("namespaces", []) == NONE
     assert list_missing_protections(NONE) == tuple(PROTECTIONS)
-    assert describe_missing_protections(NONE) == describe_missing_protections("") == "the tests ran without a sandbox"
+    told = describe_missing_protections(NONE)
+    assert told == describe_missing_protections("")
+    assert told.startswith("the tests ran without a sandbox; a test could ")
+    assert "use the network" in told
 
 
 def test_sandbox_name_alone_promises_nothing() -> None:

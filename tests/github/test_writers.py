@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from fakes.github import git_http
 from fakes.github.faults import Broken, DropAfter, Refused
 from prd2pr.errors import BranchMoved, BranchProblem, ScopeMissing
 from prd2pr.github.branch_writer import GitPushWriter, sync_branch
@@ -122,22 +126,39 @@ def test_a_refusal_is_reported_at_once(world, here, writer, waited):
     assert here.branch_head(BRANCH) is None
 
 
-def test_the_token_is_in_no_argument_and_sent_nowhere_else(world, here, remote):
-    """The token is passed by the environment of git, for this URL only."""
-    seen = []
+def test_no_process_shows_the_token_in_its_arguments_or_environment(world, here, remote, writer, monkeypatch):
+    """The fake looks at every process of this machine while git waits for its answer."""
+    shown, answers = [], git_http._backend
+
+    def look(*given):
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                shown.append((place / "cmdline").read_bytes() + b"\0" + (place / "environ").read_bytes())
+        return answers(*given)
+
+    monkeypatch.setattr(git_http, "_backend", look)
+    writer.move(BRANCH, commit(here, world.bare.heads()["main"], "one"), None)
+    header = base64.b64encode(f"x-access-token:{world.token}".encode())
+    git = [each for each in shown if b"git-remote-http" in each or b"remote-http" in each]
+    assert git, "the processes that have the token were looked at"
+    assert any(remote.url.encode() in each for each in git)
+    assert not [each for each in git if world.token.encode() in each or header in each]
+    assert world.token not in repr(remote)
+
+
+def test_the_token_is_sent_to_this_url_only(world, remote):
+    read = []
 
     class Spy:
-        def run(self, *arguments, env=None, **more):
-            seen.append((arguments, env))
-            return remote.runner.run(*arguments, env=env, **more)
+        def run(self, *arguments, env=None, shared=(), **more):
+            path = next(value for value in env.values() if value.startswith("/proc/self/fd/"))
+            for _ in range(2):  # git reads its settings again in each of its processes
+                read.append(subprocess.run(["cat", path], pass_fds=shared, capture_output=True, check=True).stdout)
+            return remote.runner.run(*arguments, env=env, shared=shared, **more)
 
     replace(remote, runner=Spy()).head("main")
-    ((arguments, env),) = seen
-    assert world.token not in repr(arguments)
-    names = [value for key, value in env.items() if key.startswith("GIT_CONFIG_KEY")]
-    assert f"http.{remote.url}.extraHeader" in names
-    assert "http.extraHeader" not in names
-    assert world.token not in repr(remote)
+    assert read[0] == read[1]
+    assert read[0].decode().startswith(f'[http "{remote.url}"]\n')
 
 
 def test_a_branch_whose_name_ends_like_another_is_not_confused_with_it(world, remote):

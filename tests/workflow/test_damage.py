@@ -124,18 +124,36 @@ runpy.run_module("prd2pr", run_name="__main__")
 """
 
 
-@pytest.mark.slow
-def test_missing_sandbox_is_reported_before_any_paid_call(world):
-    world.write({".prd2pr.yml": "sandbox: required\n"})
-    world.commit("strict")
+def run_without_namespaces(world, **environment):
     run = ("run", "prds/calc.md", "--model", f"replay:{world.transcript()}")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NAMESPACES, *run], cwd=world.repo, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_NAMESPACES, *run],
+        cwd=world.repo, capture_output=True, text=True, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["sandbox: required\n", ""])
+def test_missing_sandbox_is_reported_before_any_paid_call(world, setting):
+    """In Actions it is required by default, and every kind of runner gets its option."""
+    world.write({".prd2pr.yml": setting})
+    world.commit("strict")
+    done = run_without_namespaces(world, GITHUB_ACTIONS="" if setting else "true")
     assert done.returncode == 1, done.stderr
     assert "this machine does not provide all of it" in done.stderr
     assert "sandbox: preferred" in done.stderr
+    for option in () if setting else ("container:", "Actions Runner Controller", "without `sudo`"):
+        assert option in done.stderr
     assert not world.subjects()
+
+
+@pytest.mark.slow
+def test_explicit_setting_wins_in_actions(world):
+    world.write({".prd2pr.yml": "sandbox: preferred\n"})
+    world.commit("loose")
+    done = run_without_namespaces(world, GITHUB_ACTIONS="true")
+    assert done.returncode == 0, done.stderr
+    assert world.subjects()
 
 
 @pytest.mark.parametrize("verb", [("gate", "green", "--base", "HEAD"), ("verify",)])

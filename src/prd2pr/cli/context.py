@@ -6,6 +6,7 @@ It is imported before the rest of the program, so that the first test run can st
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import threading
 import time
@@ -20,7 +21,12 @@ from typing import TYPE_CHECKING
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.config_file import load_config
 from prd2pr.domain.records import Phase, Prd
-from prd2pr.domain.results.isolation import list_missing_protections, suggest_sandbox_remedy
+from prd2pr.domain.results.isolation import (
+    describe_risks,
+    list_actions_options,
+    list_missing_protections,
+    suggest_sandbox_remedy,
+)
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
 from prd2pr.languages.python.runner.pytest_runner import PytestRunner
@@ -66,7 +72,13 @@ def read_config(git: Git, base: str) -> Config:
     config = load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
     if config.models.roles:
         refuse_unknown_roles(config)
+    if config.sandbox == "auto":  # in Actions, other people's secrets are within reach of a test
+        return config.model_copy(update={"sandbox": "required" if is_actions_job() else "preferred"})
     return config
+
+
+def is_actions_job() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def refuse_unknown_roles(config: Config) -> None:
@@ -200,11 +212,13 @@ def refuse_without_sandbox(found: Sandbox) -> None:
     if found.is_complete:
         return
     refused = [refusal.why for refusal in found.refusals]
-    missing_parts = ", ".join(list_missing_protections(found.protections)) if found.privilege else "no sandbox"
+    lacking = list_missing_protections(found.protections)
+    missing_parts = ", ".join(lacking) if found.privilege else "no sandbox"
+    without = f"Or set sandbox: preferred; a test could then {describe_risks(lacking)}"
     raise SetupProblem(
-        f"sandbox: required is set, but this machine does not provide all of it: {missing_parts}",
+        f"tests must run in a sandbox here, but this machine does not provide all of it: {missing_parts}",
         where="; ".join(f"{refusal.privilege}: {refusal.why}" for refusal in found.refusals) or CONFIG_PATH,
-        remedy=f"{suggest_sandbox_remedy(refused)}. Or set sandbox: preferred; then every verdict says what is missing",
+        remedy=list_actions_options(lacking) if is_actions_job() else f"{suggest_sandbox_remedy(refused)}. {without}",
     )
 
 

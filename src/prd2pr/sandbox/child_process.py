@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -91,17 +92,13 @@ class Child(Protocol):
 ChildStarter = Callable[[PipeEnds], Child]
 
 
-class UnsandboxedChild:
-    """A child without a sandbox, in its own session.
-
-    Processes that leave the session are found by their environment.
-    """
+class UnsupervisedChild:
+    """A child without a sandbox on a system other than Linux, in its own session."""
 
     sandbox = NONE
     complaint = ""
 
     def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], ends: PipeEnds) -> None:
-        self._environment = environment
         self.events_number = ends.events
         self._process = subprocess.Popen(
             argv,
@@ -124,27 +121,6 @@ class UnsandboxedChild:
             return
 
     def end(self) -> None:
-        _kill_group(self._process.pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for escaped in _find_escaped_groups(self._environment):
-            _kill_group(escaped)
-
-
-def _kill_group(leader: int) -> None:
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return  # no process is left
-
-
-def _find_escaped_groups(environment: Mapping[str, str]) -> list[int]:
-    """Return the process groups that left the session but still have this run's HOME, which is unique."""
-    marker = f"HOME={environment['HOME']}".encode()
-    found = set()
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if marker in (place / "environ").read_bytes().split(b"\0"):
-                found.add(os.getpgid(int(place.name)))
-        except (OSError, ValueError):
-            continue  # exited in the meantime, or not readable
-    return sorted(found - {os.getpgrp()})

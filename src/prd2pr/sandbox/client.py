@@ -29,7 +29,7 @@ _WAIT_SECONDS = 20.0  # time for a sandbox to start or stop, even on a busy mach
 class SandboxClient:
     """A server process that creates sandboxes on request. It exits when its socket closes, and so with this program."""
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: Privilege | None) -> None:
         self._lock = threading.Lock()
         self._socket, server_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sudo = ["sudo", "-n", "--"] if privilege == "sudo" else []
@@ -132,11 +132,11 @@ class SandboxedChild:
             self.complaint = self.complaint or str(message[2])
 
 
-_clients: dict[Privilege, SandboxClient] = {}
+_clients: dict[Privilege | None, SandboxClient] = {}
 _clients_lock = threading.Lock()
 
 
-def get_sandbox_client(privilege: Privilege) -> SandboxClient:
+def get_sandbox_client(privilege: Privilege | None) -> SandboxClient:
     """Return this program's client. It is started on first use, and restarted if its server has exited."""
     with _clients_lock:
         client = _clients.get(privilege)

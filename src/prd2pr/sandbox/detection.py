@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from prd2pr.domain.results.isolation import NONE, list_missing_protections
-from prd2pr.sandbox.child_process import Child, PipeEnds, UnsandboxedChild
+from prd2pr.sandbox.child_process import Child, PipeEnds, UnsupervisedChild
 from prd2pr.sandbox.client import SandboxedChild, get_sandbox_client
 from prd2pr.sandbox.interpreter import find_interpreter_paths
 from prd2pr.sandbox.jail.plan import Privilege, ResourceLimits, SandboxPlan
@@ -127,15 +127,15 @@ def start_test_process(
     ends: PipeEnds,
 ) -> Child:
     """Start the process in the detected sandbox, or without one if none is available."""
-    if sandbox.privilege is None:
-        return UnsandboxedChild(argv, cwd=places.directory, environment=environment, ends=ends)
+    if sandbox.privilege is None and not sys.platform.startswith("linux"):
+        return UnsupervisedChild(argv, cwd=places.directory, environment=environment, ends=ends)
     plan = make_sandbox_plan(sandbox.privilege, python, argv, environment, places, user=user, seconds=seconds)
     child: SandboxedChild = get_sandbox_client(sandbox.privilege).start_child(plan, ends)
     return child
 
 
 def make_sandbox_plan(
-    privilege: Privilege,
+    privilege: Privilege | None,
     python: Path,
     argv: Sequence[str],
     environment: Mapping[str, str],
@@ -151,7 +151,7 @@ def make_sandbox_plan(
         environment=dict(environment),
         directory=str(places.directory),
         root=str(places.run),
-        visible=[*_list_visible_paths(python), *map(str, places.readable), str(places.run)],
+        visible=[*_list_visible_paths(python), *map(str, places.readable), str(places.run)] if privilege else [],
         writable=[str(place) for place in places.writable],
         user=user,
         owner=(os.getuid(), os.getgid()),

@@ -95,8 +95,14 @@ class GitRunner:
     environment: Mapping[str, str] = field(repr=False)
     directory: Path
 
-    def run(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> GitOutput:
-        """Run git and return its output, whatever the exit status."""
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        shared: tuple[int, ...] = (),
+    ) -> GitOutput:
+        """Run git and return its output, whatever the exit status. It inherits the descriptors in `shared`."""
         with self._explain_missing():
             done = subprocess.run(
                 ["git", *OPTIONS, *arguments],
@@ -105,6 +111,7 @@ class GitRunner:
                 input=stdin,
                 capture_output=True,
                 check=False,
+                pass_fds=shared,
             )
         return GitOutput(done.returncode, done.stdout, decode_text(done.stderr).strip())
 

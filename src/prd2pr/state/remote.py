@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from tempfile import NamedTemporaryFile
 
 from prd2pr.errors import BranchProblem
 from prd2pr.retry import RetryPolicy
@@ -92,18 +94,35 @@ class Remote:
         return output
 
     def _run(self, *arguments: str) -> GitOutput:
-        secret = base64.b64encode(f"x-access-token:{self.token()}".encode()).decode()
-        # Passed in the environment, because every user of the machine can read argument lists.
-        settings = {
-            "credential.helper": "",
-            f"http.{self.url}.extraHeader": f"Authorization: Basic {secret}",
-            "http.followRedirects": "false",
-        }
-        configuration = {"GIT_CONFIG_COUNT": str(len(settings)), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
-        for number, (key, value) in enumerate(settings.items()):
-            configuration |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        header = base64.b64encode(f"x-access-token:{self.token()}".encode()).decode()
         proxies = {name: os.environ[name] for name in NETWORK_VARIABLES if name in os.environ}
-        return self.runner.run(*arguments, env={**proxies, **configuration})
+        with _share_secret(f'[http "{self.url}"]\n\textraHeader = Authorization: Basic {header}\n') as (path, shared):
+            settings = {"credential.helper": "", "http.followRedirects": "false", "include.path": path}
+            configuration = {"GIT_CONFIG_COUNT": str(len(settings)), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
+            for number, (key, value) in enumerate(settings.items()):
+                configuration |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+            return self.runner.run(*arguments, env={**proxies, **configuration}, shared=shared)
+
+
+@contextmanager
+def _share_secret(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the path of a file with the text for a child process, and the descriptors that the child must inherit.
+
+    The file has no name where the system allows that. An argument or a variable could be read by other programs, for
+    example in `/proc`.
+    """
+    if not hasattr(os, "memfd_create"):
+        with NamedTemporaryFile(prefix="prd2pr-") as file:  # readable only by this user
+            file.write(text.encode())
+            file.flush()
+            yield file.name, ()
+        return
+    descriptor = os.memfd_create("prd2pr")
+    try:
+        os.write(descriptor, text.encode())
+        yield f"/proc/self/fd/{descriptor}", (descriptor,)
+    finally:
+        os.close(descriptor)
 
 
 def is_transient_error(message: str) -> bool:

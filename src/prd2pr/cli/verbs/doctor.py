@@ -23,7 +23,7 @@ from prd2pr.cli.verify_cache import find_results_store
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
-from prd2pr.domain.results.isolation import list_missing_protections, suggest_sandbox_remedy
+from prd2pr.domain.results.isolation import describe_risks, list_missing_protections, suggest_sandbox_remedy
 from prd2pr.domain.stack import PYTHON
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.languages.test_runner import RunRequest
@@ -222,13 +222,11 @@ def run_sandbox_check(git: Git, config: Config) -> SetupCheck:
         return SetupCheck("sandbox", "ok", found.protections)
     mark: Mark = "wrong" if config.sandbox == "required" else "warning"
     refused = "; ".join(f"{refusal.privilege}: {refusal.why}" for refusal in found.refusals)
-    status = (
-        f"{found.protections}; missing: {', '.join(list_missing_protections(found.protections))}"
-        if found.privilege
-        else "not available"
-    )
+    lacking = list_missing_protections(found.protections)
+    status = f"{found.protections}; missing: {', '.join(lacking)}" if found.privilege else "not available"
+    status += f" ({refused})" if refused else ""
     fix = suggest_sandbox_remedy((refusal.why for refusal in found.refusals), linux=sys.platform == "linux")
-    return SetupCheck("sandbox", mark, f"{status} ({refused})" if refused else status, fix)
+    return SetupCheck("sandbox", mark, f"{status}; a test could {describe_risks(lacking)}", fix)
 
 
 def run_prds_check(git: Git, config: Config) -> SetupCheck:

@@ -16,6 +16,27 @@ PROTECTIONS: dict[str, str] = {
     "call filter": "system calls that no test needs are refused",
 }
 
+# What a test could do without each protection.
+_RISKS: dict[str, str] = {
+    "no network": "use the network and this machine's services",
+    "own user": "use your permissions, and `sudo` if it needs no password",
+    "own processes": "read the memory of your other programs, with the keys in it, and stop them",
+    "read-only": "read and change your files, with the keys in them",
+    "limits": "use up memory and disk",
+    "call filter": "make system calls in which kernel vulnerabilities are found",
+}
+
+# What provides a complete sandbox where GitHub Actions has none. The last option gives it up.
+_ACTIONS_OPTIONS = """
+a job in a container: remove `container:` from the job, or run it as root with `options: --cap-add=SYS_ADMIN \
+--security-opt seccomp=unconfined --security-opt apparmor=unconfined`
+a pod of Actions Runner Controller: give the runner's container the capability SYS_ADMIN, user 0 and the profile \
+Unconfined for seccomp and AppArmor, or use runners on virtual machines
+a runner of your own without `sudo`: let its administrator run `sysctl -w \
+kernel.apparmor_restrict_unprivileged_userns=0` once, or allow the runner's user `sudo` without a password
+no sandbox at all: `sandbox: preferred` in .prd2pr.yml on the default branch; a test could then {risks}
+"""
+
 
 def format_sandbox(how: str, had: Iterable[str]) -> str:
     """Return the form that reports store, such as `namespaces: no network, own user, …`."""
@@ -34,11 +55,26 @@ def is_unsandboxed(sandbox: str) -> bool:
 
 
 def describe_missing_protections(sandbox: str) -> str:
-    """Return a message about missing protections, or an empty string if none is missing."""
-    if is_unsandboxed(sandbox):
-        return "the tests ran without a sandbox"
+    """Return a message about missing protections and what a test could do, or an empty string if none is missing."""
     lacking = list_missing_protections(sandbox)
-    return f"the sandbox of the tests lacks: {', '.join(lacking)}" if lacking else ""
+    if not lacking:
+        return ""
+    missing = (
+        "the tests ran without a sandbox"
+        if is_unsandboxed(sandbox)
+        else f"the sandbox of the tests lacks: {', '.join(lacking)}"
+    )
+    return f"{missing}; a test could {describe_risks(lacking)}"
+
+
+def describe_risks(lacking: Iterable[str]) -> str:
+    return ", ".join(_RISKS[name] for name in lacking)
+
+
+def list_actions_options(lacking: Iterable[str]) -> str:
+    """Return what can be done about a missing sandbox in GitHub Actions."""
+    options = _ACTIONS_OPTIONS.format(risks=describe_risks(lacking)).strip().splitlines()
+    return "; ".join(f"({number}) {option}" for number, option in enumerate(options, start=1))
 
 
 def suggest_sandbox_remedy(refused: Iterable[str], *, linux: bool = True) -> str:

@@ -23,7 +23,7 @@ class ResourceLimits(TypedDict):
 class SandboxPlan(TypedDict):
     """Everything needed to create a sandbox and start a program in it."""
 
-    privilege: Privilege
+    privilege: Privilege | None  # None: no sandbox, only a supervisor that ends everything
     argv: list[str]  # the program, which must be readable, and its arguments
     environment: dict[str, str]
     directory: str

@@ -3,6 +3,9 @@
 Each run then has three processes. The *supervisor* is outside the sandbox. It is connected to prd2pr through a control
 socket and ends everything when that socket closes. *init* is the first process in the new namespace, and all others die
 with it. The third process is the program.
+
+Without a sandbox there is no init: the supervisor adopts the orphans of the program and kills them one by one. If the
+program kills its supervisor, the server adopts and kills them.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from prd2pr.sandbox.jail import inside, syscalls, view
@@ -20,32 +24,55 @@ from prd2pr.sandbox.jail.plan import EVENTS_DESCRIPTOR, SandboxPlan
 
 MAX_REQUEST = 1 << 18  # maximum number of bytes
 _MEMORY_CHECK_MS = 250  # time between two checks of the memory use
+_EXIT_CHECK_MS = 10
+_END_SECONDS = 15.0  # time to end all processes of a run
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NEW_NAMESPACES = syscalls.NEWNS | syscalls.NEWIPC | syscalls.NEWUTS | syscalls.NEWNET | syscalls.NEWCGROUP
 
 
 def main() -> None:
     """Serve requests from the socket on standard input until it is closed."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    syscalls.prctl(syscalls.SUBREAPER, 1, "subreaper")
+    supervisors: set[int] = set()
+    signal.signal(signal.SIGCHLD, lambda *_: _handle_exits(supervisors))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     requests = socket.socket(fileno=0)
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 4)
         if not data:
             return
-        if os.fork() == 0:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until the supervisor is known
+        supervisor = os.fork()
+        if supervisor == 0:
             os.dup2(1, requests.detach())  # closing it would free its number for the next descriptor
             _serve_request(marshal.loads(data), descriptors)
+        supervisors.add(supervisor)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _handle_exits(supervisors: set[int]) -> None:
+    """Reap the processes that have exited, and kill the orphans of a run whose supervisor was killed."""
+    try:
+        while exited := os.waitpid(-1, os.WNOHANG)[0]:
+            supervisors.discard(exited)
+    except ChildProcessError:
+        return  # no child is left
+    me = os.getpid()
+    for process, parent in _list_parents():
+        if parent == me and process not in supervisors:
+            _kill(process)  # its exit calls this function again
 
 
 def _serve_request(plan: SandboxPlan, descriptors: list[int]) -> NoReturn:
     *ends, control_number = descriptors
     control = socket.socket(fileno=control_number)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     try:
-        _supervise(plan, ends, control)
+        supervise = _supervise if plan["privilege"] else _supervise_without_sandbox
+        supervise(plan, ends, control)
     except Exception as error:  # only the client can report an error
         _send(control, "failed", str(error) or type(error).__name__)
     finally:
@@ -121,6 +148,83 @@ def _read_report(report: int) -> tuple[int, str]:
         return int(signal.SIGKILL), ""
     status, why = marshal.loads(data)
     return int(status), str(why)
+
+
+# --- the supervisor without a sandbox ---------------------------------------------------------------------------------
+
+
+def _supervise_without_sandbox(plan: SandboxPlan, ends: list[int], control: socket.socket) -> None:
+    syscalls.prctl(syscalls.SUBREAPER, 1, "subreaper")
+    syscalls.prctl(syscalls.DUMPABLE, 0, "dumpable 0")
+    program = os.fork()
+    if program == 0:
+        _start_program(plan, ends, control, {})
+    for descriptor in ends:
+        os.close(descriptor)
+    has_exited = _wait_for_program_or_client(program, control)
+    status = os.waitpid(program, 0)[1] if has_exited else int(signal.SIGKILL)
+    outlived = "" if _end_descendants() else "processes that it started could not be ended"
+    _send(control, "ended", int(signal.SIGKILL) if outlived else status, outlived)
+
+
+def _wait_for_program_or_client(program: int, control: socket.socket) -> bool:
+    """Wait for the program to exit. Return False if the control socket was closed first."""
+    waiting = select.poll()
+    waiting.register(control, select.POLLIN | select.POLLHUP)
+    while os.waitid(os.P_PID, program, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if waiting.poll(_EXIT_CHECK_MS):
+            return False
+    return True
+
+
+def _end_descendants() -> bool:
+    """Kill all processes below this one, which adopts orphans. Return False if some could not be ended in time."""
+    deadline = time.monotonic() + _END_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return True
+        for process in _list_descendants():
+            _kill(process)
+        time.sleep(0.001)
+    return False
+
+
+def _list_descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for process, parent in _list_parents():
+        children.setdefault(parent, []).append(process)
+    found: list[int] = []
+    pending = [os.getpid()]
+    while pending:
+        below = children.pop(pending.pop(), [])
+        found += below
+        pending += below
+    return found
+
+
+def _list_parents() -> Iterator[tuple[int, int]]:
+    """Yield every process of the machine with its parent."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    yield int(name), int(file.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue  # the process exited in the meantime
+
+
+def _kill(process: int) -> None:
+    """Kill the process and its group, since a group cannot outrun its end by forking."""
+    try:
+        group = os.getpgid(process)
+        if group != os.getpgrp():
+            os.killpg(group, signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
+    except OSError:
+        return  # it has exited, or belongs to another user
 
 
 # --- init, the first process inside -----------------------------------------------------------------------------------
@@ -211,8 +315,12 @@ def _start_program(
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and the program would inherit that
             signal.signal(ignored, signal.SIG_DFL)
         parameters, output, events = ends
-        inside.drop_privileges(plan)
-        _send(control, "had", list(inside.observe_protections(plan, outer_namespaces)))
+        if plan["privilege"]:
+            inside.drop_privileges(plan)
+            _send(control, "had", list(inside.observe_protections(plan, outer_namespaces)))
+        else:
+            os.chdir(plan["directory"])
+            _send(control, "had", [])
         if plan["dry_run"]:
             inside.check_program_access(plan)
             os._exit(0)

@@ -25,7 +25,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RUN103",
         "the run was not sandboxed, but the policy requires it",
-        "`sandbox: required` is set, and not all protections of the sandbox are available.",
+        "`sandbox: required` is set, or the run is in GitHub Actions, where that is the default. Not all protections "
+        "of the sandbox are available.",
         bad="the test sandbox lacks: no network",
         good="namespaces: no network, own user, own processes, read-only, limits, call filter",
         remedy="run `prd2pr doctor` to see what to enable, or set sandbox to preferred.",
@@ -33,8 +34,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "RUN104",
         "the run was not sandboxed, or only partly",
-        "The protections named in the message were missing. The results are valid, but the code could have caused "
-        "damage.",
+        "The protections named in the message were missing. The results are valid, but the code could have done what "
+        "the message says.",
         bad="the tests ran without a sandbox",
         good="namespaces: no network, own user, own processes, read-only, limits, call filter",
         remedy="run `prd2pr doctor` to see what is missing and how to enable it.",
