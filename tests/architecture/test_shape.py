@@ -72,7 +72,6 @@ BRANCH_WRITES = {
     "set_branch": {
         "github/branch_writer.py",
         "server/projection/mirrors.py",
-        "server/work/local_runs.py",
         "state/git.py",
     },
     "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py"},

@@ -19,6 +19,7 @@ from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
 from prd2pr.github.client.factory import make_token_source, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
+from prd2pr.github.setup.app_permissions import WORK_ACCESS
 
 HEAD = "prd2pr/calc"
 
@@ -145,7 +146,9 @@ def test_the_calls_for_an_app_token_are_described_too(contract: Contract, fake: 
     app, _ = installed(fake, public)
     minted: list[str] = []
     env = {"PRD2PR_APP_ID": str(app.id), "PRD2PR_APP_PRIVATE_KEY": private}
-    source = make_token_source(env, "octo/calc", on_minted=minted.append, transport=transport(fake))
+    source = make_token_source(
+        env, "octo/calc", permissions=WORK_ACCESS, on_minted=minted.append, transport=transport(fake)
+    )
     with open_hub("octo/calc", token=source, transport=transport(fake)) as hub:
         assert hub.me().login == "proof[bot]"
     assert minted == [source.token()]

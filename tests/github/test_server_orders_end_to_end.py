@@ -182,15 +182,3 @@ def test_an_outdated_workflow_file_gets_no_orders_and_the_caller_is_informed(sta
         it.waits_for_a_run()
         assert [set(row.inputs) for row in started.repo.dispatches] == [{"delivery", "reason", "said"}]
         assert client.retry(TASK, idempotency_key="again").id != failed.id
-
-
-@pytest.mark.slow
-def test_the_local_pool_executes_an_order_in_its_own_process(started: GitHubWorld, tmp_path) -> None:
-    more = {"workers": "local", "local_directory": tmp_path / "clones", "model": f"replay:{started.transcript()}"}
-    it = Installed(started, **more)
-    with it.running_server() as server, it.client(server, it.token(name="@ada")) as client:
-        done = finished(client, client.retry(TASK))
-        assert done.state == "done", server.log.read_text()
-        assert client.retry(TASK).id != done.id
-    assert any("by the token _ada through builder[bot]" in note for note in it.notes())
-    assert started.fake.violations == []

@@ -58,6 +58,28 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("setup", [True, False])
+def test_an_order_runs_no_program_of_the_repository(tmp_path: Path, setup: bool) -> None:
+    """Neither its set-up nor its interpreter nor its toolchain, since they could read the App's key."""
+    world, canary = World(tmp_path).start(), tmp_path / "canary"
+    assert world.next().status == 0
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n")
+    program.chmod(0o755)
+    python = world.repo / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(program)
+    page = f"page:\n  command: [{program}]\nsandbox: off\n"
+    world.write({".prd2pr.yml": page + (f"setup: [{program}]\n" if setup else f"test: {{python: {program}}}\n")})
+    world.commit("hostile settings")
+    at = get_utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    order = Order(id="a" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
+    (result,) = run_orders(str(world.repo), (order,))
+    assert not canary.exists()
+    assert result.id == order.id
+
+
+@pytest.mark.slow
 def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
     world, at = World(tmp_path).start(), get_utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0

@@ -222,6 +222,10 @@ def refuse_without_sandbox(found: Sandbox) -> None:
     )
 
 
+def refuse_test_run(stack: Stack) -> IdentifiedRunner:
+    raise SetupProblem(f"no tests run in this process, so {stack.name} has no runner", where="orders of the server")
+
+
 @dataclass(frozen=True)
 class RepositoryContext:
     """Objects shared by all sessions in one repository."""
@@ -231,6 +235,7 @@ class RepositoryContext:
     base_commit: str
     base_branch: str  # empty if HEAD is detached
     many: bool = False  # whether several test runs will follow
+    runs_tests: bool = True
 
     @cached_property
     def stacks(self) -> tuple[Stack, ...]:
@@ -238,6 +243,10 @@ class RepositoryContext:
 
     @cached_property
     def _plain_runner(self) -> IdentifiedRunner:
+        if not self.runs_tests:
+            from prd2pr.verification.stack_runners import MultiStackRunner
+
+            return MultiStackRunner(self.stacks, refuse_test_run, self.git.subtree)
         return make_runner(self.git, self.config, self.stacks, self.base_commit, many=self.many)
 
     @cached_property

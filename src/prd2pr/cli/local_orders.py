@@ -10,12 +10,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from prd2pr.cli.active_prds import select_prds
-from prd2pr.cli.context import open_repository
+from prd2pr.cli.context import open_context, open_repository
 from prd2pr.cli.terminal import Terminal
-from prd2pr.cli.wiring import open_session
+from prd2pr.cli.wiring import make_local_session
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.github.local_orders import LocalOrderResult, execute_local_order, refuse_local_order
 from prd2pr.state.orders import Order, parse_orders
@@ -51,7 +51,9 @@ def run_order(directory: str, order: Order) -> LocalOrderResult:
     options = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
     with open_repository(directory) as git, Terminal(sys.stderr) as progress:
         prd = select_prds(git, order.prd)[0].prd
-        session = open_session(options, progress, prd)
+        # Not even the project's interpreter may run: it could read the App's key of the server.
+        repository = replace(open_context(directory, None, many=False).repository, runs_tests=False)
+        session = make_local_session(repository, prd, options, progress)
         with session.git:
             return execute_local_order(session, order, SENDER)
 

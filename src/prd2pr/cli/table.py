@@ -386,7 +386,6 @@ COMMANDS: tuple[TableCommand, ...] = (
             option("--host", help="Address to listen on (default: 127.0.0.1)", metavar="ADDRESS"),
             option("--port", help="Port to listen on (default: 8080)", metavar="N", type=int),
             option("--database", help="Database: sqlite:///FILE or postgresql://…", metavar="URL"),
-            option("--workers", help="Where the work is done: actions or local", choices=("actions", "local")),
             option("--dead", help="List the failed deliveries with their reasons, and exit", action="store_true"),
             option(
                 "--replay-dead",

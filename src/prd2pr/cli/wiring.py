@@ -198,7 +198,7 @@ def make_session(
             journal=Journal(git.private, prd.id),
             models=selection,
             select_model=select_model,
-            camera=make_camera(git, config),
+            camera=make_camera(git, config) if repository.runs_tests else None,
             surveyor=repository.surveyor,
         ),
         constraints=Constraints(

@@ -101,16 +101,11 @@ class ServerSettings(BaseModel):
     body_timeout_seconds: float = Field(
         default=8.0, gt=0, le=60, description="Requests whose body takes longer to arrive are answered with 408."
     )
-    workers: Literal["actions", "local"] = Field(
+    workers: Literal["actions"] = Field(
         default="actions",
-        description="Where work is done. actions: in the repository's own workflow, started by `workflow_dispatch`; "
-        "local: in processes on this machine, in clones; they need the model's key in this server's environment.",
+        description="Where work is done: always in the repository's own workflow. Kept so that settings files of "
+        "earlier versions stay valid; `local` was removed, because a repository's code could read the App's key.",
     )
-    local_workers: int = Field(default=2, ge=1, le=64, description="Concurrent processes with `workers: local`.")
-    local_directory: str = Field(
-        default="prd2pr-clones", min_length=1, description="Where `workers: local` keeps its clones."
-    )
-    local_minutes: float = Field(default=60, gt=0, description="A local process that runs longer is stopped.")
     attempts: int = Field(
         default=14,
         ge=1,

@@ -15,6 +15,7 @@ from prd2pr.domain.forge import Actor
 from prd2pr.errors import BadCredentials, NotFoundThere, TokenMissing
 from prd2pr.github.client.factory import make_token_source
 from prd2pr.github.client.tokens import AppKey, AppTokens, StaticToken, parse_installation_token, read_token_config
+from prd2pr.github.setup.app_permissions import STORY_ACCESS, WORK_ACCESS, get_requested_permissions
 
 KEYS = cache(new_key_pair)
 
@@ -97,16 +98,18 @@ def test_an_answer_without_a_token_is_reported(answer: dict[str, str]):
         parse_installation_token(answer)
 
 
-def app_env(github: World, key: str | None = None) -> dict[str, str]:
+def app_env(github: World, key: str | None = None, permissions: dict[str, str] | None = None) -> dict[str, str]:
     private, public = KEYS()
     app = github.fake.add_app("builder", "octo", public)
-    github.fake.install(app, [REPOSITORY])
+    github.fake.install(app, [REPOSITORY], permissions)
     return {"PRD2PR_APP_ID": str(app.id), "PRD2PR_APP_PRIVATE_KEY": key or private}
 
 
 def test_an_app_mints_for_this_repository_only_and_acts_as_its_bot(github: World):
     minted: list[str] = []
-    source = make_token_source(app_env(github), REPOSITORY, on_minted=minted.append, transport=transport(github.fake))
+    source = make_token_source(
+        app_env(github), REPOSITORY, permissions=WORK_ACCESS, on_minted=minted.append, transport=transport(github.fake)
+    )
     hub = github.hub(source)
     assert hub.me() == Actor("builder[bot]", github.fake.user("builder[bot]").id, bot=True)
     assert hub.default_branch() == "main"
@@ -114,23 +117,58 @@ def test_an_app_mints_for_this_repository_only_and_acts_as_its_bot(github: World
     assert len(minted) == 1 == len(github.fake.asked("POST */access_tokens"))
 
 
+@pytest.mark.parametrize("more", [{}, {"PRD2PR_APP_INSTALLATION_ID": "its number"}])
+@pytest.mark.parametrize(
+    ("granted", "permissions", "minted"),
+    [
+        pytest.param(get_requested_permissions(), WORK_ACCESS, WORK_ACCESS, id="no workflow files"),
+        pytest.param(get_requested_permissions(), STORY_ACCESS, STORY_ACCESS, id="a story's branch only"),
+        pytest.param(
+            {"contents": "write", "issues": "read"},
+            WORK_ACCESS,
+            {"contents": "write", "issues": "read", "metadata": "read"},
+            id="an App that has less",
+        ),
+    ],
+)
+def test_a_token_has_only_the_permissions_of_the_job(github: World, more, granted, permissions, minted):
+    env = app_env(github, permissions=granted)
+    (installation,) = github.fake.state.installations
+    env |= dict.fromkeys(more, str(installation))
+    source = make_token_source(
+        env, REPOSITORY, permissions=permissions, on_minted=lambda _: None, transport=transport(github.fake)
+    )
+    assert github.fake.state.tokens[source.token()].permissions == dict(minted)
+    assert github.fake.violations == []
+
+
 def test_an_app_that_is_not_installed_is_reported(github: World):
     env = app_env(github)
     github.fake.state.installations.clear()
-    source = make_token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(
+        env, REPOSITORY, permissions=WORK_ACCESS, on_minted=print, transport=transport(github.fake)
+    )
     with pytest.raises(NotFoundThere):
         github.hub(source).default_branch()
 
 
 def test_an_unreadable_key_is_reported(github: World):
-    source = make_token_source(app_env(github, "no key"), REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(
+        app_env(github, "no key"),
+        REPOSITORY,
+        permissions=WORK_ACCESS,
+        on_minted=print,
+        transport=transport(github.fake),
+    )
     with pytest.raises(BadCredentials, match="private key"):
         source.token()
 
 
 def test_another_apps_key_is_reported(github: World):
     env = app_env(github, new_key_pair()[0])
-    source = make_token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
+    source = make_token_source(
+        env, REPOSITORY, permissions=WORK_ACCESS, on_minted=print, transport=transport(github.fake)
+    )
     with pytest.raises(BadCredentials):
         source.token()
 

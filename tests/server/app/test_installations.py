@@ -143,12 +143,7 @@ def test_github_grants_what_was_requested_and_nothing_more(tmp_path: Path) -> No
     assert installations.slug() == "builder" and fake.violations == []
 
 
-@pytest.mark.parametrize(
-    ("workers", "part"), [("actions", app_permissions.DISPATCH_ACCESS), ("local", app_permissions.WORK_ACCESS)]
-)
-def test_the_servers_work_has_a_token_for_its_repository_only(
-    tmp_path: Path, workers: str, part: Mapping[str, str]
-) -> None:
+def test_the_servers_work_has_a_token_for_its_repository_only(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path)
     private, public = keys()
     fake.add_repository("octo/calc")
@@ -156,13 +151,11 @@ def test_the_servers_work_has_a_token_for_its_repository_only(
     app = fake.add_app("builder", "octo", public)
     fake.install(app, ["octo/calc", "octo/shop"], app_permissions.get_requested_permissions())
     with serve(fake) as url:
-        settings = ServerSettings(
-            app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, workers=workers
-        )
+        settings = ServerSettings(app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url)
         with closing(HubPool(settings)) as hubs:
             assert hubs.get_hub("octo/calc").default_branch() == "main"
             token = fake.state.tokens[hubs.get_tokens("octo/calc").token()]
-    assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
+    assert (token.repositories, token.permissions) == (["octo/calc"], dict(app_permissions.DISPATCH_ACCESS))
     assert len(fake.asked("POST */access_tokens")) == 1 and fake.violations == []
 
 

@@ -60,7 +60,7 @@ def check_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[S
         return
     api_url = env.get("GITHUB_API_URL") or API_URL
     try:
-        token = make_token_source(env, name, api_url=api_url, on_minted=lambda _: None)
+        token = make_token_source(env, name, permissions=WORK_ACCESS, api_url=api_url, on_minted=lambda _: None)
         yield from run_own_app_checks(env, api_url)
         with open_hub(name, token=token, api_url=api_url) as hub:
             yield from run_settings_checks(hub.api, config, git)

@@ -30,6 +30,7 @@ from prd2pr.github.jobs.story_job import run_story_job
 from prd2pr.github.notifications import send_notices
 from prd2pr.github.outcome import PrdOutcome, get_worst_outcome
 from prd2pr.github.run import continue_wave, handle_event
+from prd2pr.github.setup.app_permissions import STORY_ACCESS, WORK_ACCESS
 from prd2pr.state.git import Git
 from prd2pr.state.identity import make_account_identity
 from prd2pr.state.remote import Remote
@@ -73,7 +74,13 @@ def run_job(job: ActionsJob) -> int:
     if isinstance(event, EventIgnored):
         return report_outcomes(job, (PrdOutcome("nothing-to-do", event.reason),))
     secrets = Secrets.from_values(job.secrets())
-    tokens = make_token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
+    tokens = make_token_source(
+        job.env,
+        job.repository,
+        permissions=STORY_ACCESS if job.mode == "story" else WORK_ACCESS,
+        api_url=job.api_url,
+        on_minted=partial(hide_token, secrets),
+    )
     with (
         Terminal(sys.stdout) as progress,
         closing(open_job_hub(job, tokens, progress, secrets)) as hub,

@@ -49,11 +49,12 @@ def make_token_source(
     env: Mapping[str, str],
     repository: str,
     *,
+    permissions: Mapping[str, str],
     api_url: str = API_URL,
     on_minted: Callable[[str], None],
     transport: httpx.BaseTransport | None = None,
 ) -> TokenSource:
-    """Return the configured token source.
+    """Return the configured token source. An App's tokens have only these `permissions`.
 
     `on_minted` is called with each new token before its use, to mask it in logs.
     """
@@ -62,7 +63,7 @@ def make_token_source(
         return chosen
     from prd2pr.github.client.transport import AppMint
 
-    return AppTokens(AppMint(chosen, check_repository_name(repository), api_url, transport), on_minted)
+    return AppTokens(AppMint(chosen, check_repository_name(repository), permissions, api_url, transport), on_minted)
 
 
 def check_repository_name(repository: str) -> str:

@@ -142,21 +142,35 @@ def _read_failure(failure: Exception) -> NoResponse:
 
 
 class AppMint:
-    """Mints installation tokens for one repository, authenticated as the App."""
+    """Mints installation tokens for one repository and the permissions of one job, authenticated as the App."""
 
     def __init__(
-        self, key: AppKey, repository: str, api_url: str, transport: httpx.BaseTransport | None = None
+        self,
+        key: AppKey,
+        repository: str,
+        permissions: Mapping[str, str],
+        api_url: str,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._client = GitHubConnection(AppAuthStrategy(key.app_id, key.private_key), api_url, transport=transport)
         self._owner, _, self._name = repository.partition("/")
         self._installation = key.installation
+        self._permissions = permissions
 
     def mint(self) -> Mapping[str, Any]:
-        if self._installation is None:
-            found = self._ask(RestCall("GET", join_path("repos", self._owner, self._name, "installation")))
-            self._installation = int(found["id"])
+        owner = ("repos", self._owner, self._name, "installation")
+        known = ("app", "installations", self._installation)
+        installation = self._ask(RestCall("GET", join_path(*(known if self._installation else owner))))
+        self._installation = int(installation["id"])
+        # GitHub refuses to mint a token with a permission that the installation lacks; its use fails later, by name.
+        granted: Mapping[str, str] = installation.get("permissions") or self._permissions
+        wanted = {"metadata": "read"} | {
+            name: access if granted[name] != "read" else "read"
+            for name, access in self._permissions.items()
+            if name in granted
+        }
         address = join_path("app", "installations", self._installation, "access_tokens")
-        return self._ask(RestCall("POST", address, body={"repositories": [self._name]}))
+        return self._ask(RestCall("POST", address, body={"repositories": [self._name], "permissions": wanted}))
 
     def slug(self) -> str:
         return str(self._ask(RestCall("GET", join_path("app")))["slug"])

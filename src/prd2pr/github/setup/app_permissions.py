@@ -60,8 +60,10 @@ SETUP_ACCESS: Mapping[str, AccessLevel] = {
     "pull_requests": "write",
     "workflows": "write",
 }
-# The local pool does the work of a workflow job and never writes workflow files either.
+# A job of the workflow never writes workflow files.
 WORK_ACCESS: Mapping[str, AccessLevel] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
+# A job for one story only pushes to the story's branch.
+STORY_ACCESS: Mapping[str, AccessLevel] = {"contents": "write", "metadata": "read"}
 
 
 def get_requested_permissions() -> dict[str, str]:

@@ -11,4 +11,4 @@ def list_local_lanes(settings: ServerSettings) -> frozenset[str]:
 
 
 def has_worker(settings: ServerSettings) -> bool:
-    return bool(settings.app_id) or settings.workers == "local" or bool(list_local_lanes(settings))
+    return bool(settings.app_id) or bool(list_local_lanes(settings))

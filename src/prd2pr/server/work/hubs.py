@@ -11,7 +11,7 @@ import httpx
 from prd2pr.github.client.factory import check_repository_name, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import TokenSource
-from prd2pr.github.setup.app_permissions import DISPATCH_ACCESS, WORK_ACCESS, AccessLevel
+from prd2pr.github.setup.app_permissions import DISPATCH_ACCESS, AccessLevel
 from prd2pr.retry import RetryPolicy
 from prd2pr.server.installations import open_installations, read_app_key
 from prd2pr.server.settings import ServerSettings
@@ -39,11 +39,10 @@ class SharedTransport(httpx.BaseTransport):
 
 class HubPool:
     def __init__(self, settings: ServerSettings, permissions: Mapping[str, AccessLevel] | None = None) -> None:
-        """Create the pool. `permissions` of the tokens default to those that the configured worker needs."""
+        """Create the pool. `permissions` of the tokens default to those that starting a workflow needs."""
         self.key, self.settings = read_app_key(settings), settings
         self.installations = open_installations(settings)
-        # Local processes do the job's work with this token; a workflow has its own.
-        self._permissions = permissions or (WORK_ACCESS if settings.workers == "local" else DISPATCH_ACCESS)
+        self._permissions = permissions or DISPATCH_ACCESS
         self._transport = SharedTransport()
         self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
         self._lock = threading.Lock()

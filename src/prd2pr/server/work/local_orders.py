@@ -1,6 +1,7 @@
 """An effect that executes orders in repositories on this machine, in a process that reports their outcome.
 
-The process runs neither models nor tests. It records a retry or reset, which the next run there follows.
+The process runs neither models nor tests, nor any other program of the repository, which could read the App's key. It
+records a retry or reset, which the next run there follows.
 """
 
 from __future__ import annotations
@@ -9,18 +10,26 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database
 from prd2pr.server.orders.store import list_open_orders, settle_order
-from prd2pr.server.settings import ServerSettings
+from prd2pr.server.settings import ENV_PREFIX, FILE_SUFFIX, ServerSettings
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.effects import RecordRequest
-from prd2pr.server.work.local_runs import CHILD_LAUNCHER, strip_server_settings
 from prd2pr.state.orders import format_orders
 
 TIMEOUT_SECONDS = 120
+# The child dies with the server, so that no two processes work on the same batch.
+CHILD_LAUNCHER = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(9)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
 
 
 class LocalOrderFailed(Prd2prError):
@@ -71,3 +80,9 @@ class LocalOrderEffect:
         except subprocess.TimeoutExpired:
             reason = f"it took longer than {TIMEOUT_SECONDS} seconds"
         raise LocalOrderFailed(f"the order could not be executed: {reason or 'no reason given'}", where=repo)
+
+
+def strip_server_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the server's settings and secrets."""
+    own = {ENV_PREFIX + name.upper() for name in ServerSettings.model_fields}
+    return {name: value for name, value in environment.items() if name.removesuffix(FILE_SUFFIX) not in own}

@@ -18,7 +18,7 @@ from prd2pr.domain.records import Status
 from prd2pr.errors import Prd2prError, StateProblem
 from prd2pr.github.client.branches import read_remote_file
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.client.workflow_runs import WorkflowRun, find_workflow_run
+from prd2pr.github.client.workflow_runs import find_workflow_run
 from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.permissions import MAX_COMMAND_AGE, is_too_old
 from prd2pr.server.app import ServerContext
@@ -95,7 +95,8 @@ class OrderTracker:
             self._resubmit(it, order, "")
             return
         hub = self.get_hub(it.repo)
-        run = self._find_run(hub, it)  # read first: once the run has ended, all its results are visible
+        # Read first: once the run has ended, all its results are visible.
+        run = find_workflow_run(hub.api, WORKFLOW, it.effect)
         result = find_order_result(hub, order, f"{read_branch_prefix(hub.api)}{order.prd}")
         if result is not None:
             settle_order(self.context.database, it.id, result.outcome, result.answer, result.url)
@@ -107,11 +108,7 @@ class OrderTracker:
 
         Cancelled runs report nothing, and the run in progress receives all orders.
         """
-        return it.tries >= MAX_RUNS and self.context.settings.workers == "actions" and bool(hub.active_runs(WORKFLOW))
-
-    def _find_run(self, hub: GitHubHub, it: OrderRecord) -> WorkflowRun | None:
-        """Return the run to wait for, or None. A local process has ended once its delivery is done."""
-        return None if self.context.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
+        return it.tries >= MAX_RUNS and bool(hub.active_runs(WORKFLOW))
 
     def _resubmit(self, it: OrderRecord, order: Order, url: str) -> None:
         """Submit the order again or give it up, but wait if no run has received it because of too many older orders."""

@@ -18,7 +18,6 @@ from prd2pr.server.work.effects import Effect, RecordRequest
 from prd2pr.server.work.engine import EngineContext, WorkEngine
 from prd2pr.server.work.hubs import HubPool
 from prd2pr.server.work.local_orders import LocalOrderEffect
-from prd2pr.server.work.local_runs import LocalEffect
 from prd2pr.server.work.order_tracking import OrderTracker
 from prd2pr.server.work.setup_effect import OnboardingEffect
 from prd2pr.server.work.sweep import Sweeper
@@ -57,21 +56,6 @@ class NoEffect:
 
 
 @contextmanager
-def stop_local_processes(effect: Effect) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        if isinstance(effect, LocalEffect):
-            effect.stop()
-
-
-def choose_repository_effect(context: ServerContext, hubs: HubPool) -> Effect:
-    if context.settings.workers == "local":
-        return LocalEffect(context.settings, context.database, hubs)
-    return WorkflowDispatch(hubs.get_hub, context.database)
-
-
-@contextmanager
 def open_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
     """Open the engine with all effects that this server is configured for."""
     opened = open_local_engine if not context.settings.app_id else open_app_engine
@@ -82,14 +66,14 @@ def open_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
 @contextmanager
 def open_app_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
     with closing(HubPool(context.settings)) as hubs, closing(HubPool(context.settings, RESULT_ACCESS)) as tracking_hubs:
-        effect = choose_repository_effect(context, hubs)
+        effect = WorkflowDispatch(hubs.get_hub, context.database)
         offer = make_github_offer(context.settings, hubs.installations)
         onboarding = OnboardingEffect(context.database, hubs.installations, offer)
         local_lanes = list_local_lanes(context.settings)
         effects = EffectsByLane(effect, onboarding, LocalOrderEffect(context.settings, context.database), local_lanes)
         tracker, sweeper = OrderTracker(context, tracking_hubs.get_hub), Sweeper(context, hubs)
         engine_context = EngineContext(context.database, context.settings, replica, effects, tracker, sweeper)
-        with WorkEngine(engine_context) as engine, stop_local_processes(effect):
+        with WorkEngine(engine_context) as engine:
             yield engine
 
 
