@@ -59,6 +59,11 @@ bench: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python bench/run.py
 
+# The pictures of the README, from real runs; the board needs Chromium.
+.PHONY: pictures
+pictures: $(STAMP)
+	@$(BIN)/python bench/pictures.py
+
 # The webhook compared with a bare ASGI app and with probot, which npm fetches into its own cache.
 .PHONY: bench-webhook
 bench-webhook: $(STAMP)

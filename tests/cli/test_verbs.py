@@ -7,7 +7,7 @@ import json
 import pytest
 
 from prd2pr.agents.token_usage import build_token_report, format_token_report
-from prd2pr.cli.table import report_bug, report_error
+from prd2pr.cli.table import COMMANDS, report_bug, report_error
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.errors import PrdInvalid, TokenMissing
@@ -143,9 +143,7 @@ def test_doctor_reports_problems_and_remedies(world):
     assert {check["name"] for check in well.json["checks"] if check["mark"] == "ok"} >= {"repository", "tests", "model"}
 
 
-@pytest.mark.parametrize(
-    "arguments", [("gate", "green"), ("gate", "blue", "--base", "HEAD"), ("nonsense",), ("run",), ()]
-)
+@pytest.mark.parametrize("arguments", [("gate", "green"), ("gate", "blue", "--base", "HEAD"), ("nonsense",), ("run",)])
 def test_an_invalid_call_exits_with_2(world, arguments):
     done = world.program(*arguments)
     assert done.status == 2
@@ -199,3 +197,16 @@ def test_a_relevant_event_is_not_ignored_silently(world, tmp_path):
     assert done.status == missing.value.exit_status == 1
     assert done.err.splitlines() == missing.value.lines()
     assert done.out.startswith(f"::error title=prd2pr::{missing.value.what}")
+
+
+def test_without_a_command_the_help_is_shown(world):
+    done = world.program()
+    assert done.status == 0
+    assert all(command.name in done.out for command in COMMANDS)
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(world):
+    done = world.program("verfy")
+    assert done.status == 2
+    assert "prd2pr verify" in done.err
+    assert world.program("nonsense").status == 2

@@ -18,8 +18,9 @@ from typing import Any
 
 from prd2pr import __version__
 from prd2pr.cli.imports import suspend_gc
-from prd2pr.errors import Prd2prError, SetupProblem, Stopped
+from prd2pr.errors import InputInvalid, Prd2prError, SetupProblem, Stopped
 
+USAGE_STATUS = 2
 BUG_STATUS = 3
 
 
@@ -435,7 +436,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="New here? Try `prd2pr demo`: it needs no key, no network and no GitHub.",
     )
     top.add_argument("--version", action=ShowVersion, nargs=0, help="Show version and commit")
-    verbs = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         verb = verbs.add_parser(
             command.name, help=command.help, description=command.help, epilog=f"Exit status: {command.exits}"
@@ -458,8 +459,7 @@ def run_command(argv: list[str]) -> int:
     """Parse the arguments, run the verb, and turn errors into messages and exit statuses."""
     try:
         signal.signal(signal.SIGTERM, raise_stopped)
-        options = build_parser().parse_args(argv)
-        status = load_handler(options.handler)(options)
+        status = dispatch_command(argv)
         sys.stdout.flush()
     except Prd2prError as error:
         return report_error(error)
@@ -476,6 +476,32 @@ def run_command(argv: list[str]) -> int:
     except Exception:  # noqa: BLE001 - any other exception is a bug
         return report_bug(argv)
     return status
+
+
+def dispatch_command(argv: list[str]) -> int:
+    if unknown := find_unknown_command(argv):
+        report_error(unknown)
+        return USAGE_STATUS
+    parser = build_parser()
+    options = parser.parse_args(argv)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    return load_handler(options.handler)(options)
+
+
+def find_unknown_command(argv: list[str]) -> InputInvalid | None:
+    """Return an error with a suggestion if there is no such command; argparse would only list all of them."""
+    names = tuple(command.name for command in COMMANDS)
+    if not argv or argv[0].startswith("-") or argv[0] in names:
+        return None
+    from prd2pr.prd.validation_messages import find_close_match
+
+    meant = find_close_match(argv[0], names)
+    return InputInvalid(
+        f"there is no command {argv[0]!r}",
+        remedy=f"did you mean `prd2pr {meant}`?" if meant else "`prd2pr --help` lists the commands",
+    )
 
 
 def describe_os_error(error: OSError) -> SetupProblem:

@@ -96,6 +96,11 @@ class Terminal:
     def width(self) -> int:
         return self.console.width if self.console else MAX_WIDTH
 
+    @property
+    def wrap_at(self) -> int | None:
+        """The width at which lines are wrapped; None in a pipe or log, where each line stays whole."""
+        return self.console.width if self.console else None
+
     def say(self, event: str, **facts: object) -> None:
         check_event(event, facts)
         lines = render_event(event, facts, self.width)
@@ -125,10 +130,10 @@ class Terminal:
             self._refresh()
 
     def verdict(self, evidence: Evidence, verdict: Verdict) -> None:
-        self._print(format_verdict_lines(evidence, verdict, self.width))
+        self._print(format_verdict_lines(evidence, verdict, self.width, self.wrap_at))
 
     def changeset_verdict(self, shown: str, evidence: Sequence[ChangesetEvidence], verdict: ChangesetVerdict) -> None:
-        self._print(format_changeset_lines(shown, evidence, verdict, self.width))
+        self._print(format_changeset_lines(shown, evidence, verdict, self.width, self.wrap_at))
 
     def error(self, error: Prd2prError) -> None:
         self._print(format_error_lines(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ Facts = Mapping[str, object]
 
 MAX_WIDTH = 100
 NARROW = 72  # below this width, columns leave no room for the outcome
+MIN_MESSAGE_WIDTH = 30  # a narrower column is harder to read than lines that start at the edge
 LABEL = 14
 MAX_WARNINGS = 20
 QUIET, GOOD, BAD, CARE, STRONG = "dim", "green", "red", "yellow", "bold"
@@ -284,7 +286,9 @@ RENDERERS: Mapping[str, Callable[[Facts, int], list[Text]]] = {
 # --- a gate's verdict, an error ---------------------------------------------------------------------------------------
 
 
-def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_WIDTH) -> list[Text]:
+def format_verdict_lines(
+    evidence: Evidence, verdict: Verdict, width: int = MAX_WIDTH, wrap_at: int | None = None
+) -> list[Text]:
     errors = len(verdict.errors)
     word, style = ("accepted", GOOD) if verdict.accepted else ("not judged" if verdict.undecided else "refused", BAD)
     counts = f": {count(errors, 'error')}, {count(len(verdict.findings) - errors, 'warning')}"
@@ -293,12 +297,16 @@ def format_verdict_lines(evidence: Evidence, verdict: Verdict, width: int = MAX_
     place_width = min(40, max((cell_len(format_finding_location(finding)) for finding in verdict.findings), default=0))
     return [
         Text.assemble((word, f"{STRONG} {style}"), f"{counts}{' ' * gap}", (run, QUIET)),
-        *(format_finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
+        *(format_finding_line(finding, place_width if width >= NARROW else 0, wrap_at) for finding in verdict.findings),
     ]
 
 
 def format_changeset_lines(
-    shown: str, evidence: Sequence[ChangesetEvidence], verdict: ChangesetVerdict, width: int = MAX_WIDTH
+    shown: str,
+    evidence: Sequence[ChangesetEvidence],
+    verdict: ChangesetVerdict,
+    width: int = MAX_WIDTH,
+    wrap_at: int | None = None,
 ) -> list[Text]:
     word, style = ("accepted", GOOD) if verdict.accepted else ("refused", BAD)
     place_width = min(48, max((cell_len(format_finding_location(finding)) for finding in verdict.findings), default=0))
@@ -306,7 +314,7 @@ def format_changeset_lines(
     codes = dict.fromkeys(each.code for each in verdict.errors)
     lines = [
         Text.assemble((word, f"{STRONG} {style}"), f": {clean_line(verdict.headline)}"),
-        *(format_finding_line(finding, place_width if width >= NARROW else 0) for finding in verdict.findings),
+        *(format_finding_line(finding, place_width if width >= NARROW else 0, wrap_at) for finding in verdict.findings),
         Text(f"  {clean_line(shown)}", style=QUIET),
         *(Text(f"  {run_summary_text(run)}", style=QUIET) for run in runs),
     ]
@@ -332,12 +340,17 @@ def format_finding_location(finding: Finding) -> str:
     return escape_invisible(f"{path}:{finding.line}" if finding.path and finding.line else path)
 
 
-def format_finding_line(finding: Finding, place_width: int) -> Text:
+def format_finding_line(finding: Finding, place_width: int, wrap_at: int | None = None) -> Text:
+    """Return one line, or with `wrap_at`, lines of that width in which the message stays in its column."""
     style = BAD if finding.severity == "error" else CARE
-    return Text.assemble(
+    line = Text.assemble(
         "  ", (f"{finding.severity:<7} ", style), f"{clean_line(finding.code):<6}  ",
-        f"{pad_cells(format_finding_location(finding), place_width)}  ", clean_line(finding.message),
+        f"{pad_cells(format_finding_location(finding), place_width)}  ",
     )  # fmt: skip
+    message, column = clean_line(finding.message), line.cell_len
+    if wrap_at is not None and wrap_at - column >= MIN_MESSAGE_WIDTH:
+        message = f"\n{' ' * column}".join(textwrap.wrap(message, wrap_at - column) or [""])
+    return line.append(message)
 
 
 def format_error_lines(error: Prd2prError) -> list[Text]:

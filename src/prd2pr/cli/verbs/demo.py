@@ -82,7 +82,7 @@ def main(options: argparse.Namespace) -> int:
     sys.stdout.write(
         f"\nPR page:       {directory / '.git/prd2pr/pr' / f'{sample.prd}.html'}\n"
         f"Commits:       git -C {make_path_relative_to_cwd(directory)} log --stat main..prd2pr/{sample.prd}\n"
-        f"Verify again:  prd2pr verify --repo {make_path_relative_to_cwd(directory)}\n"
+        f"Verify again:  {name_program()} verify --repo {make_path_relative_to_cwd(directory)}\n"
     )
     return status
 
@@ -103,6 +103,11 @@ def run_options(directory: Path, sample: Sample = SAMPLES["python"]) -> argparse
         max_steps=None,
         json=False,
     )
+
+
+def name_program() -> str:
+    """Return what to type to run this program: its name, or its path if it is not on the PATH."""
+    return "prd2pr" if shutil.which("prd2pr") else make_path_relative_to_cwd(Path(sys.argv[0]).absolute())
 
 
 def make_path_relative_to_cwd(directory: Path) -> str:

@@ -317,7 +317,8 @@ def _make_indifference_fact(path: str, text: str, test: DeclaredTest, kinds: lis
         _asserts_on_context_effects,
     )
     code = "RED422" if any(check(test.node, is_subject) for check in checks) else "RED421"
-    message = f"passes with any {' and any '.join(kinds)} that the missing code may return: assert on its value"
+    returned = "" if len(kinds) == len(RETURN_KINDS) else f"{' or '.join(kinds)} "
+    message = f"passes whatever {returned}the new code returns: assert on its value"
     return Fact(code=code, path=path, line=test.node.lineno, test=test.id, message=message)
 
 

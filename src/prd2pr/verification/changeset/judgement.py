@@ -9,6 +9,7 @@ from prd2pr.domain.changeset import ChangesetEvidence, ChangesetKind, ChangesetV
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import count
+from prd2pr.verification.findings import FINDINGS
 from prd2pr.verification.gates.changeset import check_changeset, classify_changeset, is_requirement_change
 from prd2pr.verification.gates.common import GatePolicy
 from prd2pr.verification.verdict import weigh_findings
@@ -24,6 +25,9 @@ _RANKING = (
     ChangesetKind.EMPTY,
 )
 
+MAX_REASONS = 2  # in the one line about a refusal
+STATED_CODES = {"CHK101", "CHK102"}
+
 
 def judge_changeset(evidence: Sequence[ChangesetEvidence], policy: GatePolicy) -> ChangesetVerdict:
     found = [finding for each in evidence for finding in check_changeset(each, policy)]
@@ -36,11 +40,16 @@ def judge_changeset(evidence: Sequence[ChangesetEvidence], policy: GatePolicy) -
 
 
 def _describe(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence], findings: Sequence[Finding]) -> str:
-    parts = list(_describe_parts(kind, evidence))
-    errors = sum(each.severity == "error" for each in findings)
-    if errors:
-        parts.append(count(errors, "error"))
-    return ", ".join(parts)
+    numbers = ", ".join(_describe_parts(kind, evidence))
+    reasons = [f"{FINDINGS[code].title} ({code})" for code in _list_reasons(findings)]
+    shown = reasons[:MAX_REASONS] + ([f"{len(reasons) - MAX_REASONS} more"] if len(reasons) > MAX_REASONS else [])
+    return f"{', '.join(shown)}; {numbers}" if shown else numbers
+
+
+def _list_reasons(findings: Sequence[Finding]) -> list[str]:
+    """Return the codes of the errors, without those that the description of the changeset states anyway."""
+    errors = dict.fromkeys(each.code for each in findings if each.severity == "error")
+    return [code for code in errors if code not in STATED_CODES]
 
 
 def _describe_parts(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from prd2pr.domain.evidence import Finding, PathKind
 from prd2pr.domain.paths import is_run_hook
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_strict_error, define_warning
 from prd2pr.domain.test_runs import strip_test_parameters
-from prd2pr.domain.wording import count
+from prd2pr.domain.wording import clip, count
 from prd2pr.verification.gates.common import GatePolicy, make_finding, make_test_finding
 from prd2pr.verification.gates.green import check_green
 from prd2pr.verification.gates.red import collect_red_findings
@@ -195,6 +195,7 @@ _STEP_RULES_GREEN = frozenset({"GRN101", "GRN106", "GRN107", "GRN108", "GRN304",
 # A refactoring in a pull request need not improve a metric.
 _STEP_RULES_REFACTOR = frozenset({"RFC101", "RFC106", "RFC107", "RFC403", "RFC404", "RFC406", "RFC407", "RFC408"})
 _MAX_SHOWN = 5
+_MAX_FAULT_LENGTH = 60
 
 
 def classify_changeset(evidence: ChangesetEvidence) -> ChangesetKind:
@@ -317,12 +318,11 @@ def _check_protection(evidence: ChangesetEvidence) -> Iterator[Finding]:
     if protection.problem:
         yield make_finding("CHK207", protection.problem)
     lost = protection.lost
-    for each in lost[:_MAX_SHOWN]:
-        message = f"the old tests detected {each.change or each.function}; the new ones do not"
-        yield make_finding("CHK203", message, path=each.path, line=each.line)
-    if len(lost) > _MAX_SHOWN:
-        message = f"{len(lost)} of {count(protection.killed_before, 'fault')} that the old tests detect are missed now"
-        yield make_finding("CHK203", message)
+    if lost:
+        first = min(lost, key=lambda each: len(each.change or each.function))
+        faults = f"{len(lost)} of {count(protection.killed_before, 'fault')} that the old tests detected"
+        message = f"the new tests miss {faults}, such as {clip(first.change or first.function, _MAX_FAULT_LENGTH)}"
+        yield make_finding("CHK203", message, path=first.path, line=first.line)
     for fact in protection.values_lost:
         message = f"compares less exactly: nothing requires `{fact.message}` any more"
         yield make_finding("CHK203", message, path=fact.path, line=fact.line, test=fact.test)
