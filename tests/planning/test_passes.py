@@ -149,7 +149,7 @@ def test_oversized_story_is_split_again_with_the_finding(tmp_path: Path) -> None
     again = next(request for request in harness.model.requests if request.purpose.attempt == 2)
     told = again.messages[0].blocks[-1]
     assert isinstance(told, Text)
-    assert "PLN201" in told.text and "180 lines, less than 100" in told.text
+    assert "PLN201" in told.text and "180 lines, fewer than 100" in told.text
     assert '"key":"big"' in told.text, "with what it had answered"
     (refused,) = harness.progress.of("refused")
     assert (refused["codes"], refused["attempt"], refused["of"]) == (["PLN201"], 1, 3)

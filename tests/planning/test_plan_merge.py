@@ -88,14 +88,14 @@ def test_uncovered_requirement_becomes_a_question_and_is_not_dropped() -> None:
 
 def test_problems_left_after_retries_are_reported() -> None:
     stated = (
-        PlanProblem("PLN201", "too large (130 lines, less than 100): make several stories of it", "s1"),
+        PlanProblem("PLN201", "too large (130 lines, fewer than 100): make several stories of it", "s1"),
         PlanProblem("PLN203", "no story fulfills FR-9"),
         PlanProblem("PLN204", "`x.py` has no place in the PRD's module structure", "s1"),
     )
     draft = merge_passes(PRD, collect((ANSWERS[0], CycleTasks(B, ANSWERS[1].draft, stated), ANSWERS[2])))
     split = "Further attempts did not split it. Should it be split?"
     assert draft.questions == (
-        f"«Thing FR-3 is done»: too large (130 lines, less than 100). {split}",
+        f"«Thing FR-3 is done»: too large (130 lines, fewer than 100). {split}",
         "«Thing FR-3 is done»: `x.py` has no place in the PRD's module structure. Is this the right place?",
     )
 

@@ -44,7 +44,7 @@ def test_a_good_answer_has_no_problems() -> None:
         (task("s3", "FR-2", files=["tests/test_x.py"]), "PLN112", "is a test"),
         (task("s3", "FR-2", title="x" * 101), "PLN113", "1 to 100"),
         (task("s3", "FR-2", tests=21), "PLN201", "21 tests, at most 20"),
-        (task("s3", "FR-2", lines=100), "PLN201", "100 lines, less than 100"),
+        (task("s3", "FR-2", lines=100), "PLN201", "100 lines, fewer than 100"),
         (task("s3", "FR-2", complexity=7), "PLN201", "complexity 7, at most 6"),
         (task("s3", "FR-3"), "PLN202", "FR-3 belongs to another cycle"),
         (task("s3"), "PLN202", "names no requirement"),

@@ -138,7 +138,7 @@ def _check_sizes(scope: CycleScope, draft: TasksDraft, stories: tuple[StoryDraft
 def _check_size(task: TaskDraft, criteria: int) -> Iterator[PlanProblem]:
     measured: Mapping[str, bool] = {
         f"{task.tests} tests, at most {MAX_TESTS}": task.tests > MAX_TESTS,
-        f"{task.lines} lines, less than {LINE_LIMIT}": task.lines >= LINE_LIMIT,
+        f"{task.lines} lines, fewer than {LINE_LIMIT}": task.lines >= LINE_LIMIT,
         f"complexity {task.complexity}, at most {MAX_COMPLEXITY}": task.complexity > MAX_COMPLEXITY,
         f"{criteria} of the PRD's acceptance criteria, at most {LIMITS.criteria}": criteria > LIMITS.criteria,
     }
