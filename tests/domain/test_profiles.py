@@ -59,6 +59,8 @@ def test_quick_calls_two_roles_and_standard_is_unchanged() -> None:
         "builder",
         "fused",
         "programmer",
+        "examples",
+        "judge",
         "debugger",
         "refactorer",
     }

@@ -18,6 +18,7 @@ PRD = "---\nid: calc\ntitle: Multiples\n---\n\n# Multiples\n\n" + "\n".join(
     f"- **FR-{at}** A number can be multiplied by {FACTORS[name]} ({name})." for at, name in enumerate(NAMES, 1)
 )
 SOURCE = "src/calc/multiples.py"
+SETTINGS = "strategy: conversation\ngates:\n  held_out: false\n"
 
 
 def plan(depends: dict[str, list[str]] | None = None) -> dict[str, object]:
@@ -83,7 +84,7 @@ def key(name: str, attempt: int = 1, turn: int = 1) -> str:
 @pytest.fixture
 def multiples(tmp_path) -> World:
     world = World(tmp_path)
-    world.start({"prds/calc.md": PRD}).configure("strategy: conversation\nattempts: 3\n")
+    world.start({"prds/calc.md": PRD}).configure(f"{SETTINGS}attempts: 3\n")
     world.answers = {"calc/plan/planner/1/1": say(plan())}
     return world
 
@@ -208,7 +209,7 @@ def without_marks(value):
 
 def test_a_budget_stop_keeps_what_was_delivered(multiples):
     """The answer costs all that the run may spend; its stories are judged without another call."""
-    multiples.configure("strategy: conversation\nattempts: 3\nbudget:\n  tokens_per_run: 9000\n")
+    multiples.configure(f"{SETTINGS}attempts: 3\nbudget:\n  tokens_per_run: 9000\n")
     usage = {"input_tokens": 4000, "output_tokens": 4500}
     broken = {"content": deliver(NAMES, wrong="quadruple"), "usage": usage}
     fixed = [use("edit_file", path=SOURCE, old="return n * 4 + 1", new="return n * 4"), submit("quadruple")]
@@ -242,7 +243,7 @@ def test_the_cost_of_an_answer_is_divided_among_its_stories(multiples):
 def test_parallel_stories_have_a_conversation_each(tmp_path):
     """A story on its own branch asks for itself alone; the answers of the others do not interfere."""
     world = parallel_world.start_parallel_world(tmp_path, 3)
-    world.configure("strategy: conversation\nworkers: 2\n")
+    world.configure(f"{SETTINGS}workers: 2\n")
     world.answers = {"calc/plan/planner/1/1": say(parallel_world.plan(3, {}))}
     for at, name in enumerate(parallel_world.NAMES[:3], 1):
         world.answers[f"calc-{at}/red/programmer/1/1"] = number(

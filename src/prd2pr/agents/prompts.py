@@ -156,10 +156,11 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
         text = templates.get_template(template).render(values).strip()
         return Text(f"{text}\n" if text else "", cache=cache, part=part)
 
+    shared = (block for block in SHARED_BLOCKS if block[1] not in role.omitted_parts)
     about_story = (block for block in STORY_BLOCKS if block[1] not in role.omitted_parts)
     about_stories = CONVERSATION_BLOCKS if role.converses else ()
     blocks = [
-        *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in SHARED_BLOCKS),
+        *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in shared),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_stories),
         filled(role.prompt, "step", cache=True),

@@ -15,6 +15,7 @@ from prd2pr.agents.outputs.deployment import DeploymentAnswer
 from prd2pr.agents.outputs.designer import DesignerAnswer
 from prd2pr.agents.outputs.documentation import DocumentationAnswer
 from prd2pr.agents.outputs.estimator import EstimateAnswer
+from prd2pr.agents.outputs.hidden_examples import ExamplesAnswer, JudgeAnswer
 from prd2pr.agents.outputs.pattern_validator import PatternAnswer
 from prd2pr.agents.outputs.research import ResearchAnswer
 from prd2pr.agents.outputs.retrospective import RetrospectiveAnswer
@@ -190,6 +191,18 @@ PROGRAMMER = Role(
     "stories in one answer. RED of each is proved without its code.",
     blocks_when="Criteria that contradict each other or tests that must stay; other stories go on.",
 )  # fmt: skip
+EXAMPLES = Role(
+    "examples", "Author of hidden examples", Phase.RED, ExamplesAnswer,
+    moment=RoleTiming.RED,
+    summary="With `strategy: conversation`: one call for all stories of a PRD, which sees requirements, criteria and "
+    "interfaces but no code. Its examples judge code whose author never sees them.",
+)  # fmt: skip
+JUDGE = Role(
+    "judge", "Judge of hidden examples", Phase.GREEN, JudgeAnswer, max_tokens=4_000,
+    moment=RoleTiming.GREEN, omitted_parts=("conventions", "map"),
+    summary="Rules on hidden examples that fail: the code is wrong, the example is wrong (dropped, with the words that "
+    "decide it), or the requirement is unclear (a question).",
+)  # fmt: skip
 DEBUGGER = Role(
     "debugger", "Debugger", Phase.GREEN, DebuggerAnswer, max_tokens=8_000,
     moment=RoleTiming.BEFORE_LAST_ATTEMPT,
@@ -233,8 +246,8 @@ MODERATOR = Role(
 DECOMPOSERS: tuple[Role[Any], ...] = (DECOMPOSER_CYCLES, DECOMPOSER_TASKS, DECOMPOSER_CRITERIA, DECOMPOSER_HINTS)
 ALL_ROLES: tuple[Role[Any], ...] = (
     WHY, RESEARCH, DOCUMENTATION, SPIKE, PLANNER, *DECOMPOSERS, SECURITY, ESTIMATOR, DESIGNER, DEPLOYMENT, ARCHITECT,
-    TESTER, BUILDER, FUSED, PROGRAMMER, DEBUGGER, REFACTORER, SMELL, PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE,
-    MODERATOR,
+    TESTER, BUILDER, FUSED, PROGRAMMER, EXAMPLES, JUDGE, DEBUGGER, REFACTORER, SMELL, PATTERN_VALIDATOR, REVIEW,
+    RETROSPECTIVE, MODERATOR,
 )  # fmt: skip
 ROLES: dict[str, Role[Any]] = {role.name: role for role in ALL_ROLES}
 MODEL_ROLES: dict[str, Role[Any]] = {name: role for name, role in ROLES.items() if role.uses_model}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from prd2pr.domain.decision import Decision
-from prd2pr.domain.records import Document, HiddenExampleFile, Phase, PlannedSymbol, Record
+from prd2pr.domain.records import Document, DroppedExample, HiddenExampleFile, Phase, PlannedSymbol, Record
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.results.removal import Removal
@@ -185,6 +185,7 @@ class HiddenExamplesEvidence(Record):
     uncollected: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     subject_lines: dict[str, tuple[int, ...]] = Field(default_factory=dict)
+    dropped: tuple[DroppedExample, ...] = ()  # as recorded; a judge's ruling cannot be proved again
 
     @property
     def paths(self) -> frozenset[str]:

@@ -396,11 +396,23 @@ class HiddenExampleFile(Record):
     blob: str
 
 
+class DroppedExample(Record):
+    """A hidden example that does not judge the code, and why."""
+
+    name: str
+    criterion: str
+    why: Literal["invalid", "wrong", "unclear"]  # found by code, or ruled by the judge
+    reason: str
+    quote: str = ""  # the words of the requirement that show that it is wrong
+    question: str = ""  # what a person must answer, if the requirement is unclear
+
+
 class HiddenExamples(Record):
     """Examples that the builder does not see. Until GREEN is judged, they are stored in `.orch-state/`."""
 
     files: tuple[HiddenExampleFile, ...] = ()
     tests: tuple[str, ...] = ()
+    dropped: tuple[DroppedExample, ...] = ()
 
 
 class Cycle(Document):

@@ -30,6 +30,8 @@ class Conventions:
     place: str = ""  # further details about the location of a story's tests
     lacking: str = "the failing import"  # what a missing name causes
     apart: str = "imports"  # what a test file and its hidden examples must not do with each other
+    # Template of one hidden example, with `{id}`, `{criterion}`, `{number}` and `{lines}`; empty if not supported.
+    held_out_test: str = ""
 
     def test_file(self, story: str) -> str:
         return self.file_name.format(story=story.replace("-", "_") if "_" in self.file_name else story)
@@ -60,6 +62,10 @@ _PYTHON = Conventions(
     pattern=r"test_\w{1,80}\.py",
     signatures="Python modules",
     source="**/*.py",
+    held_out_test='''def test_{criterion}_example_{number}():
+    """{id}: an example that the author of the code did not see"""
+{lines}
+''',
 )
 
 _NODE_EXAMPLE = """import { test } from "node:test";
@@ -75,6 +81,10 @@ import { earn } from "../../../src/points{ending}";
 
 test("{id}: full tens earn a point each", () => {
   expect(earn(25)).toBe(2);
+});
+"""
+_JAVASCRIPT_HIDDEN_EXAMPLE = """test("{id}: example {number}, which the author of the code did not see", () => {
+{lines}
 });
 """
 
@@ -106,6 +116,7 @@ def _javascript(runner: str, ending: str) -> Conventions:
         signatures="modules",
         source=f"**/*{ending}",
         example=example.replace("{ending}", "" if ending == ".ts" else ending),
+        held_out_test=_JAVASCRIPT_HIDDEN_EXAMPLE,
     )
 
 

@@ -52,6 +52,8 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
     "builder": RoleExecutors("model", "model", "model"),
     "fused": RoleExecutors("model", "model", "model"),
     "programmer": RoleExecutors("model", "model", "model"),
+    "examples": RoleExecutors("", "model", "model"),
+    "judge": RoleExecutors("", "model", "model"),
     "debugger": RoleExecutors("", "model", "model"),
     "refactorer": RoleExecutors("", "model", "model"),
     "smell": RoleExecutors("code", "code", "code"),

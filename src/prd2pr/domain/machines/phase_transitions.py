@@ -84,7 +84,7 @@ def get_hidden_examples_after(cycle: Cycle, passed: PassedPhase) -> HiddenExampl
     seen = passed.evidence.held_out
     if passed.step.phase is not Phase.RED:
         return cycle.held_out
-    return HiddenExamples(files=seen.files, tests=seen.tests) if seen else None
+    return HiddenExamples(files=seen.files, tests=seen.tests, dropped=seen.dropped) if seen else None
 
 
 def compute_next_state(cycle: Cycle, passed: PassedPhase) -> CycleState:

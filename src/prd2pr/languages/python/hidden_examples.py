@@ -184,9 +184,10 @@ def describe_hidden_examples(evidence: Evidence) -> str:
     hidden = evidence.held_out
     if hidden is None:
         return ""
+    dropped = f" Dropped: {len(hidden.dropped)}." if hidden.dropped else ""
     if not hidden.files:
-        return "Hidden examples: none."
+        return f"Hidden examples: none.{dropped}"
     if evidence.phase is Phase.RED:
-        return f"Hidden from the builder: {len(hidden.results)} more, which must fail now and pass in GREEN."
+        return f"Hidden from the builder: {len(hidden.results)} more, which must fail now and pass in GREEN.{dropped}"
     passed = sum(result.outcome == "passed" for result in hidden.results)
-    return f"Hidden examples, which the builder did not see: {passed} of {len(hidden.results)} pass."
+    return f"Hidden examples, which the builder did not see: {passed} of {len(hidden.results)} pass.{dropped}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prd2pr.agents.roles import RETROSPECTIVE, ROLES
+from prd2pr.agents.roles import EXAMPLES, RETROSPECTIVE, ROLES
 from prd2pr.domain import memory_records
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.records import Phase
@@ -73,7 +73,8 @@ def find_role_problem(claim: StepClaim, change: RawChange) -> str:
     whole = claim.step.phase is Phase.PLAN or (
         claim.step.phase is Phase.INTEGRATED and record.role == RETROSPECTIVE.name
     )
-    own = record.story == ("" if whole else claim.step.story)
+    shared = record.role == EXAMPLES.name and not record.story  # written for all stories, kept with the first one
+    own = shared or record.story == ("" if whole else claim.step.story)
     return "" if own else "the role's answer belongs to another step"
 
 

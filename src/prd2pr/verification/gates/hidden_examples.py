@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from prd2pr.domain.evidence import Evidence, FailureKind, Finding
+from prd2pr.domain.records import DroppedExample
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_strict_error, define_warning
+from prd2pr.domain.wording import count
 from prd2pr.verification.gates.common import find_results, make_finding
 
 FINDINGS: tuple[FindingKind, ...] = (
@@ -40,10 +42,29 @@ FINDINGS: tuple[FindingKind, ...] = (
         good="hidden examples: 3 pass",
         remedy="no action is needed; `gates.held_out: false` in .prd2pr.yml disables hidden examples.",
     ),
+    define_warning(
+        "GRN310",
+        "a hidden example was dropped",
+        "It could not be used, a judge found it wrong by the words of the requirement, or the requirement does not "
+        "decide it, which becomes a question. A dropped example does not refuse the code.",
+        bad='hidden example dropped: loyalty-1.c2: wrong, since "what is left over earns nothing"',
+        good="4 of 4 hidden examples pass",
+        remedy="read the words that the judge quotes. If they do not show that the example is wrong, the code is.",
+    ),
+    define_warning(
+        "GRN311",
+        "most hidden examples were dropped",
+        "More than half of a story's hidden examples were dropped. The code may differ from what the PRD promises, in "
+        "its names for instance, or the judge was too lenient.",
+        bad="hidden examples: 3 of 4 dropped",
+        good="hidden examples: 1 of 4 dropped",
+        remedy="compare the story's code with its criteria; the dropped examples are listed with their reasons.",
+    ),
 )
 
 
 RESULT_CODES = frozenset({"GRN302", "GRN303"})
+CONCEALED = "concerns a hidden example"
 FAILURE_DESCRIPTIONS = {
     FailureKind.ASSERTION: "on an assertion",
     FailureKind.MISSING_SYMBOL: "because a name does not exist",
@@ -68,6 +89,32 @@ def check_criteria_named(evidence: Evidence) -> Iterator[Finding]:
 def check_examples_given(evidence: Evidence) -> Iterator[Finding]:
     if evidence.held_out is not None and not evidence.held_out.files:
         yield make_finding("GRN309", "no hidden examples: the code was judged only by tests that its author has read")
+    dropped = evidence.held_out.dropped if evidence.held_out else ()
+    for each in dropped:
+        yield make_finding("GRN310", f"hidden example dropped: {each.criterion}: {_explain_drop(each)}")
+    used = len(evidence.held_out.tests) if evidence.held_out else 0
+    if len(dropped) > used:
+        given = count(len(dropped) + used, "hidden example")
+        yield make_finding("GRN311", f"{len(dropped)} of {given} dropped: compare the code with its criteria")
+
+
+def _explain_drop(dropped: DroppedExample) -> str:
+    match dropped.why:
+        case "wrong":
+            return f'wrong, since "{dropped.quote}": {dropped.reason}'
+        case "unclear":
+            return f"the requirement is unclear: {dropped.question or dropped.reason}"
+        case _:
+            return dropped.reason
+
+
+def concerns_hidden_examples(finding: Finding) -> bool:
+    """Return whether a finding of GREEN is about hidden examples alone."""
+    return finding.code == "GRN308" or finding.message == CONCEALED
+
+
+def describe_hidden_failure(criterion: str, feedback: str) -> str:
+    return f"a hidden example fails: criterion {criterion}{f': {feedback}' if feedback else ''}"
 
 
 def hide_example_details(findings: Iterable[Finding], evidence: Evidence) -> Iterator[Finding]:
@@ -79,7 +126,7 @@ def hide_example_details(findings: Iterable[Finding], evidence: Evidence) -> Ite
         elif each.code in RESULT_CODES:
             yield _make_hidden_finding(each.test, evidence)
         else:
-            yield make_finding(each.code, "concerns a hidden example")
+            yield make_finding(each.code, CONCEALED)
 
 
 def _make_hidden_finding(test: str, evidence: Evidence) -> Finding:

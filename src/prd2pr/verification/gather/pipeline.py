@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from prd2pr.domain.evidence import Evidence, Fact, PathKind
-from prd2pr.domain.records import UNTESTED_KINDS, HiddenExampleFile, Phase
+from prd2pr.domain.records import UNTESTED_KINDS, HiddenExamples, Phase
 from prd2pr.domain.stack import is_python_stack
 from prd2pr.errors import CannotJudge, Prd2prError, UsageProblem
 from prd2pr.languages.project.manifests import describe_other_changes
@@ -123,7 +123,7 @@ def _gather_story(case: GatherCase) -> Evidence:
     if phase is Phase.GREEN and story and story.pre_implemented:
         return _gather_phase(case, Phase.RED).model_copy(update={"pre_implemented": True})
     if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
-        return _gather_with_hidden_examples(case, story.held_out.files)
+        return _gather_with_hidden_examples(case, story.held_out)
     return _gather_phase(case, phase)
 
 
@@ -139,15 +139,17 @@ def analyze_step(case: GatherCase) -> StepAnalysis:
     return LanguageAnalysis(case)
 
 
-def _gather_with_hidden_examples(case: GatherCase, files: tuple[HiddenExampleFile, ...]) -> Evidence:
+def _gather_with_hidden_examples(case: GatherCase, examples: HiddenExamples) -> Evidence:
     """Gather with the hidden examples in place. The recorded head tree contains them in GREEN but not in RED."""
-    red, given = case.phase is Phase.RED, case.pair
+    red, given, files = case.phase is Phase.RED, case.pair, examples.files
     base = given.base if red else add_missing_files(given.base, files, over=True)
     whole = replace(case, pair=replace(given, base=base, head=add_missing_files(given.head, files)))
     seen = _gather_phase(whole, case.phase)
     criteria = case.story.criteria if case.story else ()
     side = whole.pair.head if red else base
     named = find_named_criteria(side, case.stack, tuple(file.path for file in files), criteria)
-    if red:
-        return separate_hidden_examples(seen, files, named).model_copy(update={"head_tree": given.head.tree})
-    return reveal_hidden_examples(seen, files, named).model_copy(update={"base_tree": given.base.tree})
+    judged = separate_hidden_examples(seen, files, named) if red else reveal_hidden_examples(seen, files, named)
+    assert judged.held_out is not None, "both set it"
+    trees = {"head_tree": given.head.tree} if red else {"base_tree": given.base.tree}
+    dropped = judged.held_out.model_copy(update={"dropped": examples.dropped})
+    return judged.model_copy(update={**trees, "held_out": dropped})

@@ -64,6 +64,7 @@ def localize_story(story: StoryContext, stack: Stack) -> StoryContext:
         held_out=HiddenExamples(
             files=tuple(file.model_copy(update={"path": stack.to_stack_path(file.path)}) for file in held.files),
             tests=tuple(map(stack.to_stack_path, held.tests)),
+            dropped=held.dropped,
         )
         if held
         else None,

@@ -112,7 +112,10 @@ def format_phase_outcome(evidence: Evidence, note: str) -> str:
 
 def format_hidden_examples_text(evidence: Evidence) -> str:
     held = evidence.held_out
-    return f", {len(held.results)} hidden examples" if held and held.files else ""
+    if held is None or not (held.files or held.dropped):
+        return ""
+    dropped = f", {len(held.dropped)} dropped" if held.dropped else ""
+    return f", {count_noun(len(held.results), 'hidden example')}{dropped}"
 
 
 def format_passing_summary(evidence: Evidence) -> str:

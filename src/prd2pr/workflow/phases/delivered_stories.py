@@ -7,6 +7,7 @@ goes back into the conversation; stories of the same answer that wait behind it 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from prd2pr.agents.outputs.story_roles import StoryReport
 from prd2pr.agents.prompts import render_next_delivery
@@ -37,6 +38,14 @@ from prd2pr.workflow.phases.attempts import (
     load_earlier_attempts,
     make_story_assignment,
     record_refusal,
+)
+from prd2pr.workflow.phases.example_trials import (
+    ExampleTrial,
+    judge_failed_examples,
+    judge_red_with_examples,
+    list_failed_examples,
+    load_trial,
+    refuse_for_examples,
 )
 from prd2pr.workflow.phases.judgment import (
     AcceptedPhase,
@@ -72,6 +81,21 @@ class ProvedStory:
     design: Design
     red: JudgedAttempt | None = None  # None for a story that needs no tests
     built_before: AcceptedPhase | None = None
+
+
+class DeliveredTree(NamedTuple):
+    """A delivered story and its code tree on the current head."""
+
+    delivery: Delivery
+    tree: str
+
+
+@dataclass(frozen=True)
+class ProofAttempt:
+    """What is known about a story's earlier attempts when it is proved."""
+
+    was_refused: bool
+    is_last: bool
 
 
 @dataclass(frozen=True)
@@ -147,7 +171,8 @@ def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
         if problem or tree is None:
             record_judged(session, delivery, position.head, "returned", problem)
             continue
-        proved = prove_story(session, position, delivery, tree, bool(earlier))
+        attempt = ProofAttempt(was_refused=bool(earlier), is_last=used + 1 >= limit)
+        proved = prove_story(session, position, DeliveredTree(delivery, tree), attempt)
         if isinstance(proved, ProvedStory):
             record_judged(session, delivery, position.head, "proved")
             return proved
@@ -178,10 +203,10 @@ def find_problem(session: Session, position: Position, delivery: Delivery, tree:
 
 
 def prove_story(
-    session: Session, position: Position, delivery: Delivery, tree: str, was_refused: bool
+    session: Session, position: Position, delivered: DeliveredTree, attempt: ProofAttempt
 ) -> ProvedStory | RefusedStory:
     """Judge RED without the code, then GREEN, each as if the phases before it were committed."""
-    story, rules = position.story, session.constraints.paths
+    (delivery, tree), story, rules = delivered, position.story, session.constraints.paths
     stack = choose_planned_stack(session.services.gathering.stacks, story, position.cycle.design)
     design = position.cycle.design or derive_design(
         session.git, (position.code_tree, tree), stack, rules, delivery.explanation
@@ -192,19 +217,38 @@ def prove_story(
     if story.kind in UNTESTED_KINDS:
         green = judge_tree(session, designed, Phase.GREEN, tree)
         return ProvedStory(delivery, tree, design) if green.verdict.accepted else RefusedStory(green)
+    trial = load_trial(session, designed, list_stories_ahead(session, position))
+    while True:  # each round drops an example
+        outcome = prove_with_examples(session, designed, delivered, trial, attempt)
+        if not isinstance(outcome, ExampleTrial):
+            return outcome
+        trial = outcome
+
+
+def prove_with_examples(
+    session: Session, position: Position, delivered: DeliveredTree, trial: ExampleTrial, attempt: ProofAttempt
+) -> ProvedStory | RefusedStory | ExampleTrial:
+    """Judge RED and GREEN with the story's hidden examples, or return the examples without some that fail alone."""
+    (delivery, tree), design, story = delivered, position.cycle.design, position.story
+    assert design is not None, "passed in advance"
     tests_only = drop_code_changes(session, position.base_tree, tree)
-    red = replace(
-        judge_tree(session, designed, Phase.RED, tests_only), explanation=delivery.explanation, work_tree=tree
-    )
-    if is_already_built(red) and (story.verify_only or was_refused):
-        built = verify_already_built(session, designed, replace(red, work_tree=tests_only))
+    red, trial, lacking = judge_red_with_examples(session, position, tests_only, trial)
+    red = replace(red, explanation=delivery.explanation, work_tree=tree)
+    if is_already_built(red) and (story.verify_only or attempt.was_refused):
+        built = verify_already_built(session, position, replace(red, work_tree=tests_only))
         return (
             ProvedStory(delivery, tree, design, red, built) if isinstance(built, AcceptedPhase) else RefusedStory(red)
         )
     if not red.verdict.accepted:
         return RefusedStory(red)
-    green = judge_tree(session, pass_in_advance(session, designed, red), Phase.GREEN, tree)
-    return ProvedStory(delivery, tree, design, red) if green.verdict.accepted else RefusedStory(green)
+    green = red if lacking else judge_tree(session, pass_in_advance(session, position, red), Phase.GREEN, tree)
+    failing = lacking or list_failed_examples(trial, green)
+    if not failing:
+        return ProvedStory(delivery, tree, design, red) if green.verdict.accepted else RefusedStory(green)
+    rulings = judge_failed_examples(session, position, trial, failing, is_last=attempt.is_last)
+    if any(each.verdict == "code wrong" for each in rulings):
+        return RefusedStory(refuse_for_examples(green, trial, rulings))
+    return trial.apply(rulings)
 
 
 def pass_in_advance(

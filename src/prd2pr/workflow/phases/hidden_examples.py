@@ -41,15 +41,16 @@ def store_hidden_examples(session: Session, position: Position, cycle: Cycle, ch
 
 def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
     """Return the examples stored in a commit's state, whether or not the cycle records them."""
-    root = state.paths.held_out(story)
+    root, cycle = state.paths.held_out(story), state.cycle(story)
     entries = state.store.git.entries(state.commit, root)
     return HiddenExamples(
+        dropped=cycle.held_out.dropped if cycle and cycle.held_out else (),
         files=tuple(
             HiddenExampleFile(
                 path=get_original_example_path(entry.path.removeprefix(f"{root}/"), story), blob=entry.blob
             )
             for entry in entries
-        )
+        ),
     )
 
 

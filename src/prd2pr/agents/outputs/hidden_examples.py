@@ -1,0 +1,114 @@
+"""Hidden examples: what their author writes without seeing code, and how a judge rules when one of them fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from prd2pr.domain.records import Prd, Record, Story
+
+MAX_TEST = 1_500  # characters of one example
+MAX_EXAMPLES = 12  # of one story
+RulingVerdict = Literal["code wrong", "example wrong", "requirement unclear"]
+
+
+class ExampleDraft(Record):
+    criterion: str = Field(max_length=140, description="Id of the criterion that it follows from.")
+    test: str = Field(max_length=MAX_TEST, description="The lines of one test: a call and what it must give.")
+
+
+class StoryExamples(Record):
+    story: str = Field(max_length=140, description="Id of the story.")
+    imports: str = Field(default="", max_length=1_500, description="The imports that its examples share.")
+    examples: tuple[ExampleDraft, ...] = Field(default=(), max_length=MAX_EXAMPLES)
+    about: SkipJsonSchema[str] = ""  # digest of what the examples follow from, set by code
+
+
+class ExamplesAnswer(Record):
+    """Hidden examples of the stories that can be tested by what is given."""
+
+    stories: tuple[StoryExamples, ...] = Field(default=(), max_length=200)
+
+
+class Ruling(Record):
+    example: str = Field(max_length=60, description="Its name, as given.")
+    verdict: RulingVerdict
+    reason: str = Field(min_length=1, max_length=600, description="What the requirement says about these values.")
+    quote: str = Field(
+        default="", max_length=600, description="For `example wrong`: the words of the requirement, copied exactly."
+    )
+    feedback: str = Field(
+        default="",
+        max_length=600,
+        description="For `code wrong`: the rule that the code breaks, in words, without any value of the example.",
+    )
+    question: str = Field(default="", max_length=400, description="For `requirement unclear`: what a person must say.")
+    answer: SkipJsonSchema[str] = ""  # what the code did when it was ruled on, set by code
+
+
+class JudgeAnswer(Record):
+    """One ruling for each failing example."""
+
+    rulings: tuple[Ruling, ...] = Field(max_length=60)
+
+
+def find_example_problems(answer: ExamplesAnswer, stories: Iterable[Story]) -> tuple[str, ...]:
+    """Return what makes the whole answer unusable. A single bad example is dropped instead."""
+    known = {story.id for story in stories}
+    unknown = [each.story for each in answer.stories if each.story not in known]
+    return tuple(f"`{name}` is not one of the stories" for name in dict.fromkeys(unknown))
+
+
+def find_ruling_problems(answer: JudgeAnswer, examples: dict[str, str], prd: Prd, story: Story) -> tuple[str, ...]:
+    """Return what is wrong with a judge's answer. `examples` are the texts of the failing examples by name."""
+    given = [each.example for each in answer.rulings]
+    return (
+        *(f"`{name}` is not one of the examples" for name in given if name not in examples),
+        *(f"`{name}` has no ruling" for name in examples if name not in given),
+        *(f"`{name}` has two rulings" for name in dict.fromkeys(given) if given.count(name) > 1),
+        *(problem for each in answer.rulings for problem in _check_ruling(each, examples, prd, story)),
+    )
+
+
+def _check_ruling(ruling: Ruling, examples: dict[str, str], prd: Prd, story: Story) -> Iterator[str]:
+    required = "\n".join((prd.text, *(each.text for each in prd.requirements), *_list_criteria_texts(story)))
+    match ruling.verdict:
+        case "example wrong" if not _is_quote(ruling.quote, required):
+            yield f"`{ruling.example}`: `quote` must repeat words of the requirement or criterion exactly"
+        case "code wrong" if not ruling.feedback.strip():
+            yield f"`{ruling.example}`: `feedback` is missing"
+        case "code wrong":
+            secret = _list_literals(examples.get(ruling.example, "")) - _list_literals(required)
+            if shown := sorted(secret & _list_literals(ruling.feedback)):
+                yield f"`{ruling.example}`: `feedback` reveals values of the example: {', '.join(shown[:3])}"
+        case "requirement unclear" if not ruling.question.strip():
+            yield f"`{ruling.example}`: `question` is missing"
+
+
+def _list_criteria_texts(story: Story) -> Iterator[str]:
+    for each in story.criteria:
+        yield from (each.text, each.example)
+
+
+MIN_QUOTE_WORDS = 3
+
+
+def _is_quote(quote: str, text: str) -> bool:
+    """Return whether the quote is part of the text, ignoring case, white space and marks of Markdown."""
+    wanted, found = _normalize(quote), _normalize(text)
+    return len(wanted.split()) >= MIN_QUOTE_WORDS and f" {wanted} " in f" {found} "
+
+
+def _normalize(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+|[<>=%+-]+", text.casefold()))
+
+
+def _list_literals(text: str) -> set[str]:
+    """Return the numbers of at least two digits and the quoted texts, by which an example could be recognized."""
+    numbers = {each for each in re.findall(r"\d+(?:[.,]\d+)?", text) if len(each) > 1}
+    quoted = {each.strip() for pair in re.findall(r'"([^"\n]{3,})"|\'([^\'\n]{3,})\'', text) for each in pair if each}
+    return numbers | quoted

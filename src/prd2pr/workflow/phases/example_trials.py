@@ -1,0 +1,379 @@
+"""Hidden examples by an independent author: asked for once per PRD, checked, and ruled on by a judge when they fail.
+
+They never refuse a story on their own. What RED refuses because of an example drops the example, and when only examples
+fail in GREEN, the judge decides. A dropped example is recorded with the reason and shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from prd2pr.agents.findings_text import format_failure, format_failures
+from prd2pr.agents.outputs.hidden_examples import (
+    ExamplesAnswer,
+    JudgeAnswer,
+    Ruling,
+    StoryExamples,
+    find_example_problems,
+    find_ruling_problems,
+)
+from prd2pr.agents.roles import EXAMPLES, JUDGE, Output, Role
+from prd2pr.agents.task import RoleMaterial
+from prd2pr.domain.costs.profiles import uses_model
+from prd2pr.domain.evidence import Evidence, Finding, Verdict
+from prd2pr.domain.records import (
+    UNTESTED_KINDS,
+    Criterion,
+    DroppedExample,
+    HiddenExampleFile,
+    HiddenExamples,
+    Phase,
+    Story,
+)
+from prd2pr.domain.role_record import RoleRecord
+from prd2pr.domain.stack import Stack
+from prd2pr.domain.wording import clip, count
+from prd2pr.domain.write_policy import build_write_policy
+from prd2pr.languages.example_files import (
+    HiddenExample,
+    find_invalid_examples,
+    find_number,
+    name_example_file,
+    supports_example_files,
+    write_example_file,
+)
+from prd2pr.verification.gates.common import make_finding
+from prd2pr.verification.gates.hidden_examples import concerns_hidden_examples, describe_hidden_failure
+from prd2pr.verification.stack_scope import choose_planned_stack
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, make_story_assignment
+from prd2pr.workflow.phases.judgment import judge_tree
+from prd2pr.workflow.roles.consultation import (
+    RoleQuestion,
+    consult,
+    digest_parts,
+    find_kept_record,
+    keep_role_record,
+    read_output,
+)
+from prd2pr.workflow.roles.role_runner import Assignment
+from prd2pr.workflow.session import Session
+
+STORIES_LIMIT = 60_000  # characters of all stories in the author's prompt
+ANSWER_LIMIT = 600  # characters of what the code did instead
+NOT_FOUND = "RED302"  # a name that neither the code nor its design has
+
+
+@dataclass(frozen=True)
+class ExampleTrial:
+    """The hidden examples of a story while it is judged."""
+
+    stack: Stack
+    path: str = ""
+    imports: str = ""
+    examples: tuple[HiddenExample, ...] = ()
+    dropped: tuple[DroppedExample, ...] = ()
+
+    @property
+    def active(self) -> tuple[HiddenExample, ...]:
+        gone = {each.name for each in self.dropped}
+        return tuple(each for each in self.examples if each.name not in gone)
+
+    def write(self, session: Session) -> HiddenExamples:
+        """Return the examples that are left as a file, and those that are not."""
+        if not self.active:
+            return HiddenExamples(dropped=self.dropped)
+        text = write_example_file(self.stack, self.imports, self.active)
+        file = HiddenExampleFile(path=self.path, blob=session.git.write_blob(text.encode()))
+        return HiddenExamples(files=(file,), dropped=self.dropped)
+
+    def drop_invalid(self, reasons: Mapping[int, str]) -> ExampleTrial:
+        listed = (each for each in self.active if each.number in reasons)
+        more = (
+            DroppedExample(name=each.name, criterion=each.criterion, why="invalid", reason=reasons[each.number])
+            for each in listed
+        )
+        return replace(self, dropped=(*self.dropped, *more))
+
+    def apply(self, rulings: Iterable[Ruling]) -> ExampleTrial:
+        """Drop what the judge ruled to be wrong or unclear."""
+        by_name = {each.name: each for each in self.active}
+        more = (
+            DroppedExample(
+                name=each.example,
+                criterion=by_name[each.example].criterion,
+                why="wrong" if each.verdict == "example wrong" else "unclear",
+                reason=each.reason,
+                quote=each.quote,
+                question=each.question if each.verdict == "requirement unclear" else "",
+            )
+            for each in rulings
+            if each.verdict != "code wrong" and each.example in by_name
+        )
+        return replace(self, dropped=(*self.dropped, *more))
+
+
+# --- the author -------------------------------------------------------------------------------------------------------
+
+
+def asks_author(session: Session) -> bool:
+    if not session.config.gates.held_out:
+        return False
+    asked = (EXAMPLES, JUDGE)
+    return all(
+        uses_model(role.name, session.config.profile)
+        and not session.services.select_model(role.name, role.tier == "strong").edits_itself
+        for role in asked
+    )
+
+
+def load_trial(session: Session, position: Position, ahead: Iterable[Story]) -> ExampleTrial:
+    """Return the story's hidden examples. The first story of a PRD asks for those of all stories ahead."""
+    story = position.story
+    stack = choose_planned_stack(session.services.gathering.stacks, story, None)
+    none = ExampleTrial(stack)
+    if story.kind in UNTESTED_KINDS or not asks_author(session) or not supports_example_files(stack):
+        return none
+    found = find_story_examples(session, position, ahead)
+    if found is None or not found.examples:
+        return none
+    ids = {each.id for each in story.criteria}
+    drafts = enumerate(found.examples, 1)
+    listed = tuple(HiddenExample(at, _name_criterion(story, each.criterion), each.test) for at, each in drafts)
+    trial = ExampleTrial(stack, name_example_file(stack, story.id), found.imports, listed)
+    trial = trial.drop_invalid({each.number: "it names no criterion" for each in listed if each.criterion not in ids})
+    given = (session.prd.text, *(each.example for each in story.criteria))
+    trial = trial.drop_invalid(find_invalid_examples(stack, trial.path, trial.imports, trial.active, given))
+    return trial.apply(load_rulings(session, position))
+
+
+def _name_criterion(story: Story, given: str) -> str:
+    return given if "." in given else f"{story.id}.{given}"
+
+
+def find_story_examples(session: Session, position: Position, ahead: Iterable[Story]) -> StoryExamples | None:
+    about = digest_story(position.story)
+    known = load_examples(session, position)
+    if found := _select_examples(known, position.story.id, about):
+        return found
+    wanted = tuple(
+        each
+        for each in ahead
+        if each.kind not in UNTESTED_KINDS and not _select_examples(known, each.id, digest_story(each))
+    )
+    text = "\n".join(map(format_requested_story, wanted))
+    while len(text) > STORIES_LIMIT and len(wanted) > 1:
+        wanted = wanted[: len(wanted) // 2]
+        text = "\n".join(map(format_requested_story, wanted))
+    question = RoleQuestion(
+        make_example_assignment(position, EXAMPLES, {"stories": text}),
+        about=digest_parts(session.prd.blob, text),
+        check=lambda answer: find_example_problems(answer, wanted),
+        tidy=lambda answer: merge_examples(known, answer, wanted),
+        judge=lambda answer: count(sum(len(each.examples) for each in answer.stories), "hidden example"),
+        story=session.target.story if session.target.prd_branch else "",
+        step=position.story.id,
+    )
+    answer = consult(session, question)
+    if answer is None:  # not asked again for each story
+        answer = merge_examples(known, ExamplesAnswer(), wanted)
+        keep_answer(session, question, answer)
+    return _select_examples(answer, position.story.id, about)
+
+
+def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output) -> None:
+    """Keep an answer that code gives in place of a role that gave none."""
+    record = RoleRecord(
+        role=question.role.name, story=question.story, at=session.clock.now(), output=answer.model_dump(mode="json")
+    )
+    keep_role_record(session, question.assignment.head, record, question.subject)
+
+
+def format_requested_story(story: Story) -> str:
+    """Return what the author sees of a story: criteria and interface, without its files."""
+    lines = [f"{story.id}: {story.title} (serves {', '.join(story.requirements)})"]
+    lines += [f"  interface, in {story.module or 'a module'}: {line}" for line in story.interface.splitlines()]
+    return "\n".join((*lines, *(f"  {_format_criterion(each)}" for each in story.criteria)))
+
+
+def _format_criterion(criterion: Criterion) -> str:
+    return f"{criterion.id}: {criterion.text}{f' Example: {criterion.example}' if criterion.example else ''}"
+
+
+def digest_story(story: Story) -> str:
+    return digest_parts(*(f"{each.id} {each.text} {each.example}" for each in story.criteria), story.interface)[:16]
+
+
+def _select_examples(answer: ExamplesAnswer | None, story: str, about: str) -> StoryExamples | None:
+    listed = answer.stories if answer else ()
+    return next((each for each in listed if (each.story, each.about) == (story, about)), None)
+
+
+def merge_examples(known: ExamplesAnswer | None, answer: ExamplesAnswer, wanted: Iterable[Story]) -> ExamplesAnswer:
+    """Add an answer to what is known. A story without examples is recorded too, so that nobody asks again."""
+    given = {each.story: each for each in answer.stories}
+    new = {
+        story.id: given.get(story.id, StoryExamples(story=story.id)).model_copy(update={"about": digest_story(story)})
+        for story in wanted
+    }
+    old = (each for each in (known.stories if known else ()) if each.story not in new)
+    return ExamplesAnswer(stories=(*old, *new.values()))
+
+
+def load_examples(session: Session, position: Position) -> ExamplesAnswer | None:
+    """Return the examples of all stories: as kept since the last commit, or on the branch."""
+    own = position.story.id if session.target.prd_branch else ""
+    records = (
+        find_kept_record(session, position.head, position.story.id, EXAMPLES.name),
+        *(position.state.role(EXAMPLES.name, story) for story in dict.fromkeys((own, ""))),
+    )
+    return next((found for each in records if (found := read_output(each, ExamplesAnswer))), None)
+
+
+def make_example_assignment(position: Position, role: Role[Output], texts: Mapping[str, str]) -> Assignment[Output]:
+    """Return an assignment with the PRD but neither the story's code nor its tests."""
+    assignment = make_story_assignment(position, role, build_write_policy(role.phase, position.story.id))
+    return replace(assignment, story=None, design=None, material=RoleMaterial(texts=texts))
+
+
+# --- RED and GREEN ----------------------------------------------------------------------------------------------------
+
+
+def judge_red_with_examples(
+    session: Session, position: Position, tree: str, trial: ExampleTrial
+) -> tuple[JudgedAttempt, ExampleTrial, Mapping[int, str]]:
+    """Judge RED together with the examples, dropping those that cannot be proved red.
+
+    A refusal is always one that RED makes without the examples. Returned last are the examples that need names which
+    the code does not have: whether that is wrong is for the judge to say.
+    """
+    lacking: dict[int, str] = {}
+    while trial.active:
+        judged = judge_tree(session, position, Phase.RED, tree, examples=trial.write(session))
+        if judged.verdict.accepted:
+            return judged, trial, lacking
+        alone = judge_tree(session, position, Phase.RED, tree, examples=HiddenExamples(dropped=trial.dropped))
+        if not alone.verdict.accepted:
+            return alone, trial, {}
+        reasons = _explain_refusal(trial, judged.verdict.errors)
+        missing = {number: text for number, (code, text) in reasons.items() if code == NOT_FOUND}
+        lacking |= missing
+        if missing:
+            return alone, trial, lacking
+        trial = trial.drop_invalid({number: f"{code}: {text}" for number, (code, text) in reasons.items()})
+    alone = judge_tree(session, position, Phase.RED, tree, examples=HiddenExamples(dropped=trial.dropped))
+    return alone, trial, lacking
+
+
+def _explain_refusal(trial: ExampleTrial, errors: Iterable[Finding]) -> dict[int, tuple[str, str]]:
+    """Return why RED refuses which example. If that is not known of any, all are refused."""
+    listed = [*errors]
+    numbers = {each.number for each in trial.active}
+    found = {
+        number: (each.code, each.message)
+        for each in listed
+        if (number := find_number(trial.stack, each.test)) in numbers and each.path in ("", trial.path)
+    }
+    if found:
+        return found
+    first = listed[0]
+    return dict.fromkeys(numbers, (first.code, first.message))
+
+
+def judge_failed_examples(
+    session: Session, position: Position, trial: ExampleTrial, answers: Mapping[int, str], *, is_last: bool
+) -> tuple[Ruling, ...]:
+    """Ask the judge about examples that fail. `answers` says what the code does instead, by the example's number."""
+    failing = [each for each in trial.active if each.number in answers]
+    texts = {each.name: each.lines for each in failing}
+    known = {each.example: each for each in load_rulings(session, position)}
+    settled = [
+        known[each.name]
+        for each in failing
+        if each.name in known and known[each.name].answer == answers[each.number] and not is_last
+    ]
+    if len(settled) == len(failing):
+        return tuple(settled)
+    criteria = {each.id: _format_criterion(each) for each in position.story.criteria}
+    material = {
+        f"example {each.name} of {each.criterion}": "\n".join(
+            (criteria.get(each.criterion, each.criterion), "", trial.imports, each.lines, "", answers[each.number])
+        )
+        for each in failing
+    }
+
+    def merge(answer: JudgeAnswer) -> JudgeAnswer:
+        by_name = {each.name: each.number for each in failing}
+        new = [each.model_copy(update={"answer": answers[by_name[each.example]]}) for each in answer.rulings]
+        kept = (each for each in known.values() if each.example not in by_name)
+        return JudgeAnswer(rulings=(*kept, *new))
+
+    question = RoleQuestion(
+        make_example_assignment(position, JUDGE, material),
+        about=digest_parts("last" if is_last else "", *material.values()),
+        check=lambda answer: find_ruling_problems(answer, texts, session.prd, position.story),
+        tidy=merge,
+        judge=lambda answer: ", ".join(f"{each.example}: {each.verdict}" for each in answer.rulings),
+        story=position.story.id,
+        step=position.story.id,
+    )
+    answer = consult(session, question)
+    if answer is None:
+        rulings = (_rule_without_judge(each, answers[each.number], is_last) for each in failing)
+        answer = merge(JudgeAnswer(rulings=tuple(rulings)))
+        keep_answer(session, question, answer)
+    return tuple(each for each in answer.rulings if each.example in texts)
+
+
+def _rule_without_judge(example: HiddenExample, answer: str, is_last: bool) -> Ruling:
+    """Refuse the code while attempts are left. Then the example is set aside, since nobody has found it to be right."""
+    if not is_last:
+        return Ruling(example=example.name, verdict="code wrong", reason="the judge gave no ruling", answer=answer)
+    return Ruling(
+        example=example.name,
+        verdict="requirement unclear",
+        reason="the judge gave no ruling, and no attempt is left",
+        question=f"{example.criterion}: is the code right? A hidden example of it fails, and was not judged.",
+        answer=answer,
+    )
+
+
+def load_rulings(session: Session, position: Position) -> tuple[Ruling, ...]:
+    story = position.story.id
+    record = find_kept_record(session, position.head, story, JUDGE.name) or position.state.role(JUDGE.name, story)
+    found = read_output(record, JudgeAnswer)
+    return found.rulings if found else ()
+
+
+def list_failed_examples(trial: ExampleTrial, green: JudgedAttempt) -> dict[int, str]:
+    """Return what the code does instead of the examples that fail, if nothing else refuses it."""
+    evidence = green.evidence
+    if green.verdict.accepted or not all(concerns_hidden_examples(each) for each in green.verdict.errors):
+        return {}
+    results = evidence.held_out.results if evidence.held_out else ()
+    failed = (each for each in results if each.outcome != "passed")
+    found = {
+        number: clip("\n".join(format_failures([each])), ANSWER_LIMIT)
+        for each in failed
+        if (number := find_number(trial.stack, each.id))
+    }
+    return found or dict.fromkeys((each.number for each in trial.active), _describe_refusal(green))
+
+
+def _describe_refusal(green: JudgedAttempt) -> str:
+    run = green.evidence.head_run
+    broken = [format_failure(each) for each in (run.collect_errors if run else ())]
+    return clip("; ".join(broken or [f"{each.code}: {each.message}" for each in green.verdict.errors]), ANSWER_LIMIT)
+
+
+def refuse_for_examples(judged: JudgedAttempt, trial: ExampleTrial, rulings: Iterable[Ruling]) -> JudgedAttempt:
+    """Return the attempt as refused, with the judge's words and nothing of the examples."""
+    by_name = {each.name: each for each in trial.examples}
+    findings = tuple(
+        make_finding("GRN308", describe_hidden_failure(by_name[each.example].criterion, each.feedback))
+        for each in rulings
+        if each.verdict == "code wrong" and each.example in by_name
+    )
+    verdict = Verdict(phase=Phase.GREEN, accepted=False, findings=tuple(dict.fromkeys(findings)))
+    evidence = judged.evidence if judged.evidence.phase is Phase.GREEN else Evidence(phase=Phase.GREEN)
+    return replace(judged, verdict=verdict, evidence=evidence)
