@@ -83,8 +83,17 @@ bench-peers: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=tests $(BIN)/python bench/peers/run.py
 
+# Wheel and sdist in dist/; the wheel is installed on its own and started, without this checkout.
+.PHONY: dist
+dist: $(STAMP)
+	@rm -rf dist $(VENV)/dist
+	$(BIN)/hatchling build
+	@$(PYTHON) -m venv $(VENV)/dist
+	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd $(VENV) && dist/bin/prd2pr --version && dist/bin/prd2pr explain RED104 | head -1
+
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo dist
 
 # Escape probes inside the sandbox that this machine offers.
 .PHONY: escape-battery

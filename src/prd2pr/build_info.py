@@ -6,7 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-ACTION = "prd2pr/prd2pr"  # the repository of the Action
+ACTION = "prd2pr/prd2pr"  # the repository of the Action, wherever it is published
+PROJECT_URL = f"https://github.com/{ACTION}"
 PACKAGE = Path(__file__).resolve().parent
 COMMIT = re.compile(r"[0-9a-f]{40}")
 

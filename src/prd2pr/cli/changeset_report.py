@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from prd2pr import __version__
+from prd2pr.build_info import PROJECT_URL
 from prd2pr.cli.actions_job import ActionsJob, read_pull_sha, write_workflow_command
 from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.domain.evidence import Finding
@@ -18,7 +19,7 @@ COMMENT_MARK = "<!-- prd2pr check -->"
 REFACTORING_LABEL = "refactoring"
 MAX_ANNOTATIONS = 9  # GitHub shows at most ten errors and ten warnings per step
 _MAX_ROWS = 40
-_PAGES = "https://github.com/prd2pr/prd2pr/blob/main/docs/findings"
+_PAGES = f"{PROJECT_URL}/blob/main/docs/findings"
 
 
 def build_sarif(verdict: ChangesetVerdict) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def build_sarif(verdict: ChangesetVerdict) -> dict[str, Any]:
     driver = {
         "name": "prd2pr check",
         "version": __version__,
-        "informationUri": "https://github.com/prd2pr/prd2pr",
+        "informationUri": PROJECT_URL,
         "rules": [_build_rule(code) for code in codes],
     }
     results = [_build_result(each, codes) for each in verdict.findings]

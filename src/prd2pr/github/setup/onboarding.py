@@ -5,6 +5,7 @@ Workflow files are not included, because the job's token may not write them. A p
 
 from __future__ import annotations
 
+from prd2pr.build_info import ACTION
 from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS
 from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.context import GitHubContext
@@ -21,7 +22,7 @@ TEMPLATE_PATH = "prds/_template.md"
 def render_starting_files() -> dict[str, str]:
     """Return the contents of the files by path. The workflow is generated from the first one."""
     return {
-        CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}),
+        CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS, "action": ACTION}),
         TEMPLATE_PATH: render_template("init/prd_template.md.j2", {}),
     }
 

@@ -6,11 +6,11 @@ import re
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from prd2pr.build_info import PROJECT_URL
 from prd2pr.errors import UsageProblem
 from prd2pr.github.setup.app_permissions import get_requested_events, get_requested_permissions
 from prd2pr.server.settings import ServerSettings
 
-PROJECT = "https://github.com/prd2pr/prd2pr"
 DEFAULT_API, DEFAULT_WEB = "https://api.github.com", "https://github.com"
 WEBHOOK_PATH, CALLBACK_PATH = "/webhook", "/setup/callback"
 NAME_LIMIT = 34  # GitHub's limit for the name of an App
@@ -24,7 +24,7 @@ def build_app_manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
     public = settings.public_url.rstrip("/")
     return {
         "name": make_app_name(settings),
-        "url": PROJECT,
+        "url": PROJECT_URL,
         "description": "Push a PRD, get a pull request in which every commit proves itself.",
         "public": False,
         "hook_attributes": {"url": f"{public}{WEBHOOK_PATH}", "active": True},
