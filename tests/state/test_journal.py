@@ -119,3 +119,18 @@ def test_entries_follow_a_branch_moved_by_others(journal: Journal) -> None:
     journal.move_entries("a", "c")
     journal.move_entries("x", "y")
     assert [(entry.head, entry.facts["n"]) for entry in journal.entries()] == [("c", 1), ("b", 2)]
+
+
+def test_a_kill_while_it_is_restarted_leaves_the_old_entries(journal, monkeypatch):
+    journal.append("call", head="a" * 40, tokens=1)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            journal.restart("begin", head="b" * 40)
+    assert [entry.kind for entry in journal.entries()] == ["call"]
+    journal.restart("begin", head="b" * 40, number=7)
+    assert [(entry.kind, dict(entry.facts)) for entry in journal.entries()] == [("begin", {"number": 7})]

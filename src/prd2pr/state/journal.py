@@ -74,6 +74,11 @@ class Journal:
         here = (entry for entry in self.entries() if head and entry.head == head)
         self._rewrite([*here, *(replace(entry, head=head) for entry in kept)])
 
+    def restart(self, kind: str, *, head: str, **facts: object) -> None:
+        """Replace all entries by one, so that a kill leaves either the old entries or the new one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._rewrite([JournalEntry(kind, head, facts)])
+
     def forget(self, kind: str) -> None:
         """Remove all entries of one kind, for any head."""
         self._rewrite([entry for entry in self.entries() if entry.kind != kind])

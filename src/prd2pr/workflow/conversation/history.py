@@ -135,8 +135,7 @@ def begin_conversation(session: Session, head: str, system: Iterable[Text], kept
     """Start a new conversation. Deliveries of the old one that are still open are kept."""
     journal = open_history_journal(session)
     old = load_history(session)
-    journal.settle()
-    journal.append(
+    journal.restart(
         "begin",
         head=head,
         prd=session.prd.blob,
