@@ -83,6 +83,13 @@ bench-peers: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=tests $(BIN)/python bench/peers/run.py
 
+# The documentation site in build/site; fails for broken links. Its tools have an environment of their own.
+.PHONY: site
+site: $(BASE)
+	@test -x $(VENV)/site/bin/mkdocs || { $(PYTHON) -m venv $(VENV)/site && \
+	  $(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check "mkdocs-material>=9.7,<10"; }
+	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/mkdocs build --quiet
+
 # Wheel and sdist in dist/; the wheel is installed on its own and started, without this checkout.
 .PHONY: dist
 dist: $(STAMP)
@@ -93,7 +100,7 @@ dist: $(STAMP)
 	cd $(VENV) && dist/bin/prd2pr --version && dist/bin/prd2pr explain RED104 | head -1
 
 clean:
-	rm -rf $(VENV) demo dist
+	rm -rf $(VENV) demo dist build
 
 # Escape probes inside the sandbox that this machine offers.
 .PHONY: escape-battery

@@ -77,3 +77,10 @@ def test_pages_about_the_code_name_existing_files_and_functions(page: Path):
         if found is None or (name and not re.search(definition, found.read_text(encoding="utf-8"), re.MULTILINE)):
             gone.append(f"{path}: {name}")
     assert gone == []
+
+
+def test_the_site_has_every_page():
+    """Pages of single findings, decisions and languages are reached from the pages that list them."""
+    navigation = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in navigation if not (ROOT / "docs" / name).is_file()] == []
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {*navigation}
