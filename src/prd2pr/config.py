@@ -40,8 +40,10 @@ ROLE_PATTERN = r"^[a-z][a-z_]*$"
 BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
 LOOPBACK_PATTERN = r"^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?/?$"
 DIRECTORY_PATTERN = r"^(?:\.|(?:\./)?[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*(?:/[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*)*/?)$"
+VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 MAX_PAGES = 8
 PATTERN_WORDS = {
+    VARIABLE_PATTERN: "Write the name of an environment variable, as in NPM_TOKEN.",
     LOOPBACK_PATTERN: "Write a loopback address, as in http://127.0.0.1:8000.",
     DIRECTORY_PATTERN: "Write a directory of the repository, with `/` between its parts, as in docs or docs/living.",
     CODE_PATTERN: "Write the code of a finding: three capital letters and three digits, as in RED104.",
@@ -144,7 +146,7 @@ class StackSettings(ConfigSection):
     setup: tuple[tuple[NonEmpty, ...], ...] = Field(
         default=(),
         description="Commands that install the dependencies of the tests, each as program and arguments. They run "
-        "once for each version of `manifests`, outside the sandbox.",
+        "once for each version of `manifests`, in a sandbox with network.",
     )
     manifests: tuple[NonEmpty, ...] = Field(default=(), description="Files that `setup` reads: manifest and lock file.")
 
@@ -353,7 +355,13 @@ class Config(ConfigSection):
         default=(),
         description="Commands that install the dependencies of the tests, for the stack at the repository's root; "
         "`stacks` has those of other stacks. They run once for each version of the manifests, in a directory that "
-        "contains nothing else, outside the sandbox. For Python they create `.venv` with pytest in it.",
+        "contains nothing else, in a sandbox with network. For Python they create `.venv` with pytest in it.",
+    )
+    setup_variables: tuple[Annotated[str, Field(pattern=VARIABLE_PATTERN)], ...] = Field(
+        default=(),
+        description="Names of environment variables that commands which install dependencies get besides those for "
+        "paths, proxies, certificates and public registries, such as NPM_TOKEN. They can read the file whose path a "
+        "variable contains. Installed packages may see them too, so name none that writes anywhere.",
     )
     workers: int = Field(
         default=1,

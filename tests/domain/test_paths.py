@@ -11,11 +11,13 @@ BY_CONVENTION = {
         "src/shop/tests/test_cart.py src/shop/test_cart.py src/shop/cart_test.py test_flat.py web/cart.snap "
         "tests/data/old.pyc "
         "tests/fixtures/sample/pyproject.toml tests/tdd/loyalty-1/test_earn.py tests/data/readme.md tests/Makefile "
-        "golden/bill.txt fixtures/cart.json testdata/x.json src/shop/testdata/x.json snapshots/page.html"
+        "golden/bill.txt fixtures/cart.json tests/data/.npmrc testdata/x.json "
+        "tests/fixtures/repo/CODEOWNERS src/shop/testdata/x.json snapshots/page.html"
     ),
     PathKind.TEST_CONFIG: (
         "pytest.ini .pytest.ini pyproject.toml setup.cfg tox.ini noxfile.py .coveragerc conftest.py "
-        "src/shop/conftest.py sitecustomize.py src/usercustomize.py evil.pth pytest.py tests/pytest.py "
+        "src/shop/conftest.py sitecustomize.py src/usercustomize.py evil.pth pytest.py .cargo/config.toml "
+        "web/.cargo/config .cargo/credentials.toml tests/pytest.py "
         "_pytest/reports.py src/sitecustomize/__init__.py usercustomize/hook.py "
         "src/unittest/__init__.py tests/pytest.ini tests/tdd/s-1/pyproject.toml tests/sitecustomize.py"
     ),
@@ -23,7 +25,8 @@ BY_CONVENTION = {
         "requirements.txt requirements-dev.txt requirements/base.txt setup.py uv.lock poetry.lock Pipfile package.json"
     ),
     PathKind.CI: (
-        ".github/workflows/ci.yml Makefile .gitlab-ci.yml Jenkinsfile .circleci/config.yml azure-pipelines.yml "
+        ".github/workflows/ci.yml .github/CODEOWNERS .github/actions/x/action.yml "
+        "Makefile .gitlab-ci.yml Jenkinsfile .circleci/config.yml azure-pipelines.yml "
         "scripts/test.sh scripts/run-tests.sh bin/ci tools/lint run_tests.sh scripts/run_tests.py "
         "config/mypy.ini ruff.toml .flake8"
     ),
@@ -34,14 +37,18 @@ BY_CONVENTION = {
         "src/AGENTS.md "
         ".cursorrules .cursor/rules.md .githooks/pre-commit evil-1.0.dist-info/entry_points.txt shop.egg-link "
         "src/shop/engine.pyc shop/fast.cpython-311-x86_64-linux-gnu.so shop/fast.pyd tests/helper.pyc shop/data/x.so "
-        ".github/copilot-instructions.md src/shop/__pycache__/cart.cpython-311.pyc tests/__pycache__/test_x.pyc"
+        ".github/copilot-instructions.md src/shop/__pycache__/cart.cpython-311.pyc tests/__pycache__/test_x.pyc "
+        ".npmrc web/.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml pip.conf .pypirc uv.toml "
+        "poetry.toml .netrc tests/.npmrc CODEOWNERS docs/CODEOWNERS action.yml check/action.yaml .vscode/tasks.json "
+        "web/.vscode/settings.json .devcontainer/devcontainer.json .idea/workspace.xml .envrc shop.code-workspace "
+        ".husky/pre-commit lefthook.yml .lfsconfig .mvn/extensions.xml .yarn/releases/yarn.cjs .gemini/settings.json"
     ),
     PathKind.SOURCE: (
         "src/shop/cart.py shop.py shop/templates/bill.html src/shop/py.typed shop/contest.py src/latest/x.py "
         "shop/fixtures/initial.json fixtures/factory.py golden/__init__.py bin/shop scripts/deploy.sh "
         "tools/checkout.sh tools/check_links.py scripts/verify.py run_tests.py src/shop/sitecustomize/x.py"
     ),
-    PathKind.OTHER: ".gitignore .editorconfig notes.csv .vscode/settings.json",
+    PathKind.OTHER: ".gitignore .editorconfig notes.csv",
 }
 
 

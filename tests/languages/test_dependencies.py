@@ -15,8 +15,10 @@ import pytest
 from prd2pr.domain.stack import Stack
 from prd2pr.errors import SetupProblem
 from prd2pr.languages.project.dependencies import COMPLETE_MARKER, KEEP_DAYS, Dependencies
+from prd2pr.languages.project.installation import Installer
 
 GIVEN = {"package.json": b"{}"}
+FREE = Installer(sandboxed=False)  # so that a set-up can leave a note outside its directory
 
 
 def stack_with(script: str, root: str = "web") -> Stack:
@@ -38,7 +40,7 @@ COUNTING = """
 
 def test_dependencies_are_installed_once_per_manifest_version(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    stack, kept = stack_with(COUNTING.format(log=str(log))), Dependencies(tmp_path / "kept")
+    stack, kept = stack_with(COUNTING.format(log=str(log))), Dependencies(tmp_path / "kept", FREE)
     first = kept.prepare(stack, GIVEN)
     assert kept.prepare(stack, GIVEN) == first
     assert kept.prepare(stack, {"package.json": b'{"dependencies": {}}'}) != first
@@ -53,7 +55,8 @@ def test_concurrent_runs_install_once(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom prd2pr.domain.stack import Stack\n"
         "from prd2pr.languages.project.dependencies import Dependencies\n"
         f"stack = {stack!r}\n"
-        f"print(Dependencies(Path({str(tmp_path / 'kept')!r})).prepare(stack, {GIVEN!r}))\n"
+        "from prd2pr.languages.project.installation import Installer\n"
+        f"print(Dependencies(Path({str(tmp_path / 'kept')!r}), {FREE!r}).prepare(stack, {GIVEN!r}))\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     places = {each.communicate(timeout=60)[0].strip() for each in both}
@@ -63,13 +66,14 @@ def test_concurrent_runs_install_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_run_leaves_no_usable_result_and_its_installer_is_awaited(tmp_path: Path) -> None:
+def test_killed_run_leaves_no_usable_result_and_its_installer_ends(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack = stack_with(COUNTING.format(log=str(log)).replace("0.5", "1.5"))
     program = (
         "from pathlib import Path\nfrom prd2pr.domain.stack import Stack\n"
         "from prd2pr.languages.project.dependencies import Dependencies\n"
-        f"Dependencies(Path({str(tmp_path / 'kept')!r})).prepare({stack!r}, {GIVEN!r})\n"
+        "from prd2pr.languages.project.installation import Installer\n"
+        f"Dependencies(Path({str(tmp_path / 'kept')!r}), {FREE!r}).prepare({stack!r}, {GIVEN!r})\n"
     )
     killed = subprocess.Popen([sys.executable, "-c", program])
     while not log.exists():
@@ -77,7 +81,9 @@ def test_killed_run_leaves_no_usable_result_and_its_installer_is_awaited(tmp_pat
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     assert not list((tmp_path / "kept").glob(f"*/{COMPLETE_MARKER}"))
-    place = Dependencies(tmp_path / "kept").prepare(stack, GIVEN)  # `mkdir` would fail if the first had created it
+    place = Dependencies(tmp_path / "kept", FREE).prepare(
+        stack, GIVEN
+    )  # `mkdir` would fail if the first had created it
     assert (place / "node_modules" / "tea").is_dir()
     assert log.read_text() == "xx"
 
@@ -93,7 +99,7 @@ def test_failed_install_reports_what_where_and_remedy_and_is_not_cached(tmp_path
             sys.exit("no such package: https://ada:secret@registry.example/tea")
         """
     )
-    kept = Dependencies(tmp_path / "kept")
+    kept = Dependencies(tmp_path / "kept", FREE)
     with pytest.raises(SetupProblem) as failed:
         kept.prepare(stack, GIVEN)
     assert "javascript, vitest in web" in failed.value.what

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +148,10 @@ def make_runner(
 ) -> IdentifiedRunner:
     if stacks == (PYTHON,):
         return make_python_runner(git, config, many=many)
-    from prd2pr.verification.stack_runners import MultiStackRunner, open_other_runner, prepare_python
+    from prd2pr.languages.runner import LanguageRunner
+    from prd2pr.verification.stack_runners import MultiStackRunner, open_dependencies, prepare_python
+
+    dependencies = open_dependencies(find_cache_directory(git.private), config, partial(git.read, base))
 
     def open_stack(stack: Stack) -> IdentifiedRunner:
         if is_python_stack(stack):
@@ -156,16 +159,12 @@ def make_runner(
             if stack.setup:
                 refuse_two_interpreters(config)
                 given = ((path, git.read(base, stack.to_outer_path(path))) for path in stack.manifests)
-                interpreter = prepare_python(
-                    find_cache_directory(git.private), stack, {path: data for path, data in given if data}
-                )
+                interpreter = prepare_python(dependencies, stack, {path: data for path, data in given if data})
             return make_python_runner(git, config, stack, interpreter, many=many)
         find_toolchain(stack)  # fail before any model call, since no model can fix the machine
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
-        return open_other_runner(
-            git.export, find_cache_directory(git.private), stack, config.test, sandboxed=config.sandbox != "off"
-        )
+        return LanguageRunner(git.export, stack, dependencies, config.test, sandboxed=config.sandbox != "off")
 
     is_single = len(stacks) == 1 and not stacks[0].is_judged_inside
     return open_stack(stacks[0]) if is_single else MultiStackRunner(stacks, open_stack, git.subtree)

@@ -59,7 +59,6 @@ _RUN_SETTINGS = frozenset(
         "noxfile.py",
         ".coveragerc",
         ".python-version",
-        ".npmrc",
         ".node-version",
         ".nvmrc",
         ".babelrc",
@@ -111,13 +110,14 @@ _MANIFEST_NAMES = (
     "package-lock.json",
     "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
-    "pnpm-workspace.yaml",
     "bun.lockb",
     "go.mod",
     "go.sum",
     "cargo.toml",
 )
-_CI_DIRECTORIES = frozenset({".github", ".circleci", ".gitlab", ".buildkite", ".ci"})
+_CI_DIRECTORIES = frozenset(
+    {".github", ".circleci", ".gitlab", ".gitea", ".forgejo", ".buildkite", ".woodpecker", ".ci"}
+)
 _CI_NAMES = (
     "makefile",
     "gnumakefile",
@@ -126,6 +126,7 @@ _CI_NAMES = (
     "taskfile.yml",
     "taskfile.yaml",
     ".gitlab-ci.yml",
+    *("bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.y*ml", ".cirrus.yml", "buildspec.yml", "cloudbuild.y*ml"),
     "jenkinsfile",
     "azure-pipelines*.yml",
     ".travis.yml",
@@ -153,6 +154,17 @@ _CHECK_WORDS = frozenset({"test", "tests", "runtests", "ci", "check", "checks", 
 _TEST_RUN_WORDS = frozenset({"test", "tests", "runtests", "ci"})
 _DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
 
+# They decide from where dependencies come and what is sent there, and some are programs.
+_INSTALLER_SETTINGS = (
+    *(".npmrc", ".yarnrc", ".yarnrc.y*ml", ".pnpmfile.*", "pnpm-workspace.yaml", "bunfig.toml", ".bunfig.toml"),
+    *("pip.conf", "pip.ini", ".pypirc", ".pydistutils.cfg", "uv.toml", "poetry.toml", ".condarc"),
+    *("nuget.config", ".gemrc", ".netrc", "_netrc"),
+)
+# An editor, a shell, a hook manager or a workflow executes them, or they say who must approve that.
+_EXECUTED_SETTINGS = (
+    *("codeowners", "action.yml", "action.yaml", ".envrc", "*.code-workspace", ".gitpod.yml", "devfile.y*ml"),
+    *(".mise.toml", "mise.toml", ".tool-versions", "lefthook.y*ml", ".lefthook.y*ml", ".huskyrc*", ".lfsconfig"),
+)
 _PROTECTED_NAMES = (
     ".prd2pr.yml",
     ".prd2pr.yaml",
@@ -173,9 +185,8 @@ _PROTECTED_COMPONENTS = (
     ".git",
     ".githooks",
     ".husky",
-    ".claude",
-    ".cursor*",
-    ".codex",
+    *(".vscode", ".devcontainer", ".idea", ".fleet", ".zed", ".vs", ".mvn", ".yarn"),
+    *(".claude", ".cursor*", ".codex", ".gemini", ".windsurf", ".continue", ".aider*", ".kiro", ".roo", ".junie"),
     "*.dist-info",
     "*.egg-info",
     "__pycache__",
@@ -240,13 +251,14 @@ def _matches_name(parts: tuple[str, ...], patterns: Iterable[str]) -> bool:
 
 
 def _is_protected(parts: tuple[str, ...]) -> bool:
+    if parts[0] in _CI_DIRECTORIES:  # no role can write there either
+        return "/".join(parts) in _PROTECTED_FILES
     inside = any(fnmatchcase(part, pattern) for part in parts for pattern in _PROTECTED_COMPONENTS)
     sample = bool(_DATA_DIRECTORIES & set(parts[:-1]) and _TEST_DIRECTORIES & set(parts[:-1]))
     return (
         inside
         or _matches_name(parts, _PROTECTED_NAMES)
-        or (_matches_name(parts, _COMPILED_NAMES) and not sample)
-        or "/".join(parts) in _PROTECTED_FILES
+        or (_matches_name(parts, (*_INSTALLER_SETTINGS, *_EXECUTED_SETTINGS, *_COMPILED_NAMES)) and not sample)
     )
 
 
@@ -256,11 +268,15 @@ def _is_run_config(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
         return True
     if parts[-1] in _RUN_SETTINGS or _matches_name(parts, _RUN_PROGRAMS):
         return not (in_tests and any(part in _DATA_DIRECTORIES for part in parts[:-1]))
-    if parts[-2:] in {(".cargo", "config.toml"), (".cargo", "config")}:
+    if _is_cargo_setting(parts):
         return True
     if parts[-1] == "build.rs":  # Cargo runs it before the build, unless it is an ordinary module
         return "src" not in parts[:-1]
     return parts[-1] == "conftest.py" and not in_tests
+
+
+def _is_cargo_setting(parts: tuple[str, ...]) -> bool:
+    return ".cargo" in parts[:-1] and parts[-1].split(".")[0] in {"config", "credentials"}
 
 
 def _shadows_the_runner(parts: tuple[str, ...]) -> bool:
@@ -289,6 +305,12 @@ def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
         return False
     outer = len(parts) > 1 and parts[0] in _OUTER_SAMPLE_DIRECTORIES
     return outer or any(part in _SAMPLE_DIRECTORIES for part in parts[:-1])
+
+
+def is_installer_setting(path: str) -> bool:
+    """Return whether installers of dependencies read this file beside the manifests."""
+    parts = PurePosixPath(path.lower()).parts
+    return _matches_name(parts, _INSTALLER_SETTINGS) or _is_cargo_setting(parts)
 
 
 def is_run_hook(path: str) -> bool:

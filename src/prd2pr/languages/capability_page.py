@@ -76,11 +76,11 @@ and locked, but a story's own tests cannot be there.
 
 ## Dependencies
 
-Test dependencies are installed once for each state of manifest and lock file, outside the sandbox and without package
-scripts. They are stored in `.git/prd2pr/cache/dependencies`; `PRD2PR_DEPENDENCIES` names another directory, which
-clones can share. Concurrent runs install once. Incomplete and failed installations are discarded, and a failure is
-reported with command, manifest and remedy. Each run gets read-only links to the installation. Installations unused for
-30 days are deleted.
+Test dependencies are installed once for each state of manifest and lock file,
+[in a sandbox with network](sandbox.md#installing-dependencies) and without package scripts. They are stored in
+`.git/prd2pr/cache/dependencies`; `PRD2PR_DEPENDENCIES` names another directory, which clones can share. Concurrent runs
+install once. Incomplete and failed installations are discarded, and a failure is reported with command, manifest and
+remedy. Each run gets read-only links to the installation. Installations unused for 30 days are deleted.
 
 Packages of a workspace (`workspaces` in `package.json`, `pnpm-workspace.yaml`) are installed together at its root, by
 the lock file there. Each is a stack whose tests run in its own directory, and it uses other members from the checkout.

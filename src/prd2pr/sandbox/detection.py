@@ -16,9 +16,9 @@ from pathlib import Path
 from prd2pr.domain.results.isolation import NONE, list_missing_protections
 from prd2pr.sandbox.child_process import Child, PipeEnds, UnsupervisedChild
 from prd2pr.sandbox.client import SandboxedChild, get_sandbox_client
-from prd2pr.sandbox.interpreter import find_interpreter_paths
+from prd2pr.sandbox.interpreter import find_installed_interpreter, find_interpreter_paths
 from prd2pr.sandbox.jail.plan import Privilege, ResourceLimits, SandboxPlan
-from prd2pr.sandbox.visible_files import list_visible_paths
+from prd2pr.sandbox.visible_files import OWN_PROGRAMS, is_below, list_visible_paths
 
 MAX_MEMORY = 4 << 30
 MAX_PROCESSES = 1024
@@ -125,11 +125,13 @@ def start_test_process(
     user: int,
     seconds: int,
     ends: PipeEnds,
+    network: bool = False,
 ) -> Child:
     """Start the process in the detected sandbox, or without one if none is available."""
     if sandbox.privilege is None and not sys.platform.startswith("linux"):
         return UnsupervisedChild(argv, cwd=places.directory, environment=environment, ends=ends)
     plan = make_sandbox_plan(sandbox.privilege, python, argv, environment, places, user=user, seconds=seconds)
+    plan["network"] = network
     child: SandboxedChild = get_sandbox_client(sandbox.privilege).start_child(plan, ends)
     return child
 
@@ -157,13 +159,20 @@ def make_sandbox_plan(
         owner=(os.getuid(), os.getgid()),
         passwd=f"root:x:0:0::/:/usr/sbin/nologin\ntests:x:{user}:{user}::{places.home}:/bin/sh\n",
         limits=make_resource_limits(seconds),
+        network=False,
         dry_run=dry_run,
     )
 
 
 @cache
 def _list_visible_paths(python: Path) -> tuple[str, ...]:
-    return tuple(list_visible_paths(find_interpreter_paths(python), Path.home()))
+    paths = list_visible_paths(find_interpreter_paths(python), Path.home())
+    installed = find_installed_interpreter(python)
+    if installed is None:
+        return tuple(paths)
+    # Its answer is not trusted, and a link in its directory could lead anywhere.
+    trusted = (OWN_PROGRAMS, *installed.tools)
+    return (*(path for path in paths if is_below(Path(path), trusted)), str(installed.place))
 
 
 def make_resource_limits(seconds: int) -> ResourceLimits:

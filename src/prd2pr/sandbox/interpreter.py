@@ -6,10 +6,11 @@ import ast
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,6 +54,39 @@ def find_python(
         if about is not None:  # use its real path, because a version manager's shim is slow
             return Path(about.partition("\n")[0])
     return _require_pytest(Path(sys.executable), "the one that runs prd2pr")
+
+
+@dataclass(frozen=True)
+class InstalledInterpreter:
+    """An interpreter that the project's set-up made. It could be any program, and its answer any text."""
+
+    answer: str
+    place: Path  # the directory of the installation, which tests see as a whole
+    tools: tuple[Path, ...]  # what the set-up saw of the machine; tests see no more than that
+
+
+_installed: dict[Path, InstalledInterpreter] = {}
+
+
+def learn_installed_interpreter(
+    python: Path, place: Path, tools: Iterable[Path], run: Callable[[Sequence[str]], str | None]
+) -> Path:
+    """Ask an interpreter that the project's set-up made. `run` executes it in a sandbox and returns its output."""
+    if python not in _installed:
+        mark = secrets.token_hex(16)
+        output = run(_make_query(python, f"print({mark!r})\n"))
+        if output is None or mark not in output:
+            raise _make_missing_pytest_error(python, "the one that `setup` made")
+        _installed[python] = InstalledInterpreter(output.partition(f"{mark}\n")[2], place, tuple(tools))
+    return python
+
+
+def find_installed_interpreter(python: Path) -> InstalledInterpreter | None:
+    return _installed.get(python)
+
+
+def _make_query(python: Path, first: str = "") -> list[str]:
+    return [str(python), "-s", "-B", "-c", f"import sys; sys.path.pop(0)\n{first}{_QUERY_PROGRAM}"]
 
 
 def compute_tools_digest(python: Path, more: Iterable[str] = ()) -> str:
@@ -119,15 +153,16 @@ def _make_missing_pytest_error(python: Path, why: str) -> RunnerMissing:
     )
 
 
-@cache
 def _query_interpreter(python: Path) -> str | None:
-    """Describe the interpreter and its distributions, or return None if it cannot run pytest.
+    """Describe the interpreter and its distributions, or return None if it cannot run pytest."""
+    return _installed[python].answer if python in _installed else _ask_interpreter(python)
 
-    The answer is cached because starting an interpreter is slow.
-    """
+
+@cache  # because starting an interpreter is slow
+def _ask_interpreter(python: Path) -> str | None:
     try:
         process = subprocess.run(
-            [str(python), "-s", "-B", "-c", "import sys; sys.path.pop(0)\n" + _QUERY_PROGRAM],
+            _make_query(python),
             capture_output=True,
             text=True,
             timeout=_QUERY_SECONDS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from prd2pr.config import TestRun
+from prd2pr.config import Config
 from prd2pr.domain.evidence import RunReport
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
@@ -16,35 +16,36 @@ from prd2pr.domain.stack import Stack, find_stack
 from prd2pr.domain.stack_policy import ENDINGS
 from prd2pr.errors import SetupProblem
 from prd2pr.languages.project.dependencies import Dependencies
-from prd2pr.languages.runner import LanguageRunner
+from prd2pr.languages.project.installation import Installer, list_machine_tools
 from prd2pr.languages.stack_paths import prefix_paths
-from prd2pr.languages.test_runner import DifferentialRequest, Export, MutationRequest, RunRequest
-from prd2pr.sandbox.interpreter import find_python
+from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.sandbox.interpreter import learn_installed_interpreter
 from prd2pr.verification.run_cache import IdentifiedRunner
 
 
-def open_other_runner(
-    export: Export, cache: Path, stack: Stack, settings: TestRun, *, sandboxed: bool
-) -> LanguageRunner:
-    return LanguageRunner(export, stack, open_dependency_cache(cache), settings, sandboxed=sandboxed)
-
-
-def open_dependency_cache(cache: Path) -> Dependencies:
+def open_dependencies(cache: Path, config: Config, read_base: Callable[[str], bytes | None]) -> Dependencies:
     """Open the directory of installed dependencies. `PRD2PR_DEPENDENCIES` may name one that several clones share."""
     shared = os.environ.get("PRD2PR_DEPENDENCIES")
-    return Dependencies(Path(shared) if shared else cache / "dependencies")
+    installer = Installer(sandboxed=config.sandbox != "off", variables=config.setup_variables)
+    return Dependencies(Path(shared) if shared else cache / "dependencies", installer, read_base)
 
 
-def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Path:
+def prepare_python(dependencies: Dependencies, stack: Stack, given: Mapping[str, bytes]) -> Path:
     """Run the stack's set-up with the manifests of the base commit, and return the stack's interpreter."""
-    python = open_dependency_cache(cache).prepare(stack, given) / ".venv" / "bin" / "python"
+    place = dependencies.prepare(stack, given)
+    python = place / ".venv" / "bin" / "python"
     if not python.is_file():
         raise SetupProblem(
             f"the setup of {stack.name} did not create `.venv`, whose Python runs the tests",
             where="; ".join(" ".join(command) for command in stack.setup),
             remedy="start with `python3 -m venv .venv` and install into it: `.venv/bin/pip install …`",
         )
-    return find_python(None, str(python))
+
+    def run(command: Sequence[str]) -> str | None:
+        status, output = dependencies.installer.run(command, place, installs=False)
+        return output if status == 0 else None
+
+    return learn_installed_interpreter(python, place, list_machine_tools(), run)
 
 
 class MultiStackRunner:

@@ -1,4 +1,4 @@
-"""Install the dependencies of a project's tests outside the sandbox, once for each version of its manifests."""
+"""Install the dependencies of a project's tests once for each version of its manifests."""
 
 from __future__ import annotations
 
@@ -7,30 +7,42 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from prd2pr.domain.paths import is_installer_setting
 from prd2pr.domain.stack import Stack
-from prd2pr.languages.project.installation import hold_install_lock, install_dependencies
+from prd2pr.languages.project.installation import Installer, hold_install_lock
 
 MODULES = "node_modules"
 COMPLETE_MARKER = ".prd2pr-complete"  # written last; an installation without it is incomplete
 KEEP_DAYS = 30  # days since the last use
 # Files that installers read besides the manifests. Package scripts are not run, so no other file matters.
-_INSTALLER_FILES = (".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
+_INSTALLER_FILES = (".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", ".pnpmfile.cjs", "bunfig.toml")
 
 
 class Dependencies:
-    """The installations in the project's private cache. Runs get read-only links to them."""
+    """The installations in the project's private cache. Runs get read-only links to them.
 
-    def __init__(self, directory: Path) -> None:
+    `read_base` returns a file of the base commit. The settings of installers are read from there, because they decide
+    from where packages come and what is sent there.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        installer: Installer | None = None,
+        read_base: Callable[[str], bytes | None] = lambda _: None,
+    ) -> None:
         self.directory = directory
+        self.installer = installer or Installer()
+        self._read_base = read_base
 
     def link(self, stack: Stack, checkout: Path) -> None:
         """Link the dependencies into a fresh checkout, replacing a committed `node_modules`."""
         if not stack.setup:
             return
-        inputs = _read_inputs(stack, checkout)
+        inputs = self._read_inputs(stack, checkout)
         installed, home = self.prepare(stack, inputs), checkout / _find_install_directory(stack)
         _remove(home / MODULES)
         if (installed / MODULES).is_dir():
@@ -41,7 +53,7 @@ class Dependencies:
 
     def list_readable_paths(self, stack: Stack, checkout: Path) -> tuple[Path, ...]:
         """Return the paths that a run must be able to read."""
-        return (self.prepare(stack, _read_inputs(stack, checkout)),) if stack.setup else ()
+        return (self.prepare(stack, self._read_inputs(stack, checkout)),) if stack.setup else ()
 
     def prepare(self, stack: Stack, inputs: Mapping[str, bytes]) -> Path:
         """Install the dependencies if needed and return their directory. `inputs` are the files that installers read.
@@ -52,13 +64,24 @@ class Dependencies:
         place = self.directory / key
         if not _is_complete(place):
             self.directory.mkdir(parents=True, exist_ok=True)
-            with hold_install_lock(self.directory / f".{key}.lock", stack) as lock:
+            with hold_install_lock(self.directory / f".{key}.lock", stack):
                 if not _is_complete(place):
-                    install_dependencies(stack, inputs, place, lock)
+                    self.installer.install(stack, inputs, place)
+                    _remove(place / COMPLETE_MARKER)  # it could be a link
                     (place / COMPLETE_MARKER).write_bytes(b"")
                     self._delete_old()
         os.utime(place / COMPLETE_MARKER)
         return place
+
+    def _read_inputs(self, stack: Stack, checkout: Path) -> dict[str, bytes]:
+        home = _find_install_directory(stack)
+        names = [*stack.manifests, *(f"{home}/{name}" if home else name for name in _INSTALLER_FILES)]
+        found = {}
+        for name in dict.fromkeys(names):
+            data = self._read_base(name) if is_installer_setting(name) else _read_regular(checkout / name)
+            if data is not None:
+                found[name.removeprefix(f"{home}/") if home else name] = data
+        return found
 
     def _delete_old(self) -> None:
         oldest = time.time() - KEEP_DAYS * 24 * 3600
@@ -125,15 +148,8 @@ def _find_install_directory(stack: Stack) -> str:
     return stack.manifests[-1].rpartition("/")[0] if stack.manifests else stack.root
 
 
-def _read_inputs(stack: Stack, checkout: Path) -> dict[str, bytes]:
-    home = _find_install_directory(stack)
-    names = [*stack.manifests, *(f"{home}/{name}" if home else name for name in _INSTALLER_FILES)]
-    found = {}
-    for name in names:
-        place = checkout / name
-        if place.is_file() and not place.is_symlink():
-            found[name.removeprefix(f"{home}/") if home else name] = place.read_bytes()
-    return found
+def _read_regular(place: Path) -> bytes | None:
+    return place.read_bytes() if place.is_file() and not place.is_symlink() else None
 
 
 def _make_key(stack: Stack, inputs: Mapping[str, bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Run the commands that install test dependencies, one at a time, with a time limit and useful errors."""
+"""Run the commands that install test dependencies, one at a time, isolated, with a time limit and useful errors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,36 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from prd2pr.domain.stack import Stack
 from prd2pr.domain.wording import extract_error_line
 from prd2pr.errors import SetupProblem
+from prd2pr.sandbox import detection
+from prd2pr.sandbox.child_process import PipeEnds
+from prd2pr.sandbox.cleanup import remove_tree
+from prd2pr.sandbox.interpreter import find_interpreter_paths
+from prd2pr.sandbox.visible_files import is_too_broad, list_tool_paths, list_visible_paths
 
 INSTALL_SECONDS = 900
 _MAX_REASON = 500
 _POLL_SECONDS = 0.2
+_MAX_OUTPUT = 1_000_000
+_CREDENTIALS_IN_URL = re.compile(r"//[^/\s]*@")
+_KEPT_VARIABLES = re.compile(
+    r"PATH|LANG|LC_ALL|TZ|CI|JAVA_HOME|GOROOT|GO(PROXY|SUMDB|NOSUMDB|PRIVATE|NOPROXY|TOOLCHAIN)|RUSTUP_(HOME|TOOLCHAIN)"
+    r"|(HTTPS?|NO|ALL)_PROXY|https?_proxy|no_proxy|all_proxy"
+    r"|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|GIT_SSL_CAINFO|CARGO_HTTP_CAINFO"
+    r"|PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|CERT|FIND_LINKS|NO_INDEX|CONSTRAINT|ONLY_BINARY|NO_BINARY|PREFER_BINARY"
+    r"|DEFAULT_TIMEOUT|RETRIES|REQUIRE_HASHES|DISABLE_PIP_VERSION_CHECK)"
+    r"|UV_(INDEX|INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|FIND_LINKS|NATIVE_TLS|SYSTEM_CERTS)"
+    r"|(NPM_CONFIG|npm_config)_(REGISTRY|registry|CAFILE|cafile)|YARN_(NPM_REGISTRY_SERVER|REGISTRY)|COREPACK_NPM_REGISTRY"
+)
 
 
 @contextlib.contextmanager
@@ -58,60 +75,131 @@ def _acquire(lock: int, path: Path, stack: Stack) -> None:
             return
 
 
-def install_dependencies(stack: Stack, given: Mapping[str, bytes], place: Path, lock: int) -> None:
-    """Install directly into the final directory, because a virtual environment, for example, cannot be moved."""
-    shutil.rmtree(place, ignore_errors=True)
-    try:
-        for name, data in given.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(data)
-        place.mkdir(exist_ok=True)
-        place.chmod(0o755)  # readable by the user that runs tests
-        for command in stack.setup:
-            _run_command(command, place, stack, lock)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
+@dataclass(frozen=True)
+class Installer:
+    """Runs the commands that install dependencies, in a sandbox with network and without the secrets of this process.
 
+    `variables` names further environment variables that the commands get, such as a registry's token. If the value of
+    one is the path of a file, they can read the file.
+    """
 
-def _run_command(command: tuple[str, ...], directory: Path, stack: Stack, lock: int) -> None:
-    """Run a command. Its output goes to a file, because a daemon left behind would keep a pipe open."""
-    shown = " ".join(command)
-    with tempfile.TemporaryFile() as output:
-        process = _start_command(command, directory, stack, lock, output)
+    sandboxed: bool = True
+    variables: tuple[str, ...] = ()
+
+    def install(self, stack: Stack, given: Mapping[str, bytes], place: Path) -> None:
+        """Install directly into the final directory, because a virtual environment, for example, cannot be moved."""
+        remove_tree(place)
         try:
-            process.wait(timeout=INSTALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise _make_problem(stack, shown, f"no result within {INSTALL_SECONDS} seconds") from None
+            for name, data in given.items():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(data)
+            place.mkdir(exist_ok=True)
+            place.chmod(0o755)  # readable by the user that runs tests
+            for command in stack.setup:
+                self._run_command(command, place, stack)
+        except BaseException:
+            remove_tree(place)
+            raise
+
+    def _run_command(self, command: tuple[str, ...], place: Path, stack: Stack) -> None:
+        shown = " ".join(command)
+        search = os.environ.get("PATH", os.defpath)
+        program = command[0] if "/" in command[0] else shutil.which(command[0], path=search)
+        if program is None or not os.access(place / program, os.X_OK):
+            raise SetupProblem(
+                f"`{command[0]}` cannot be started; it installs the test dependencies of {stack.name}",
+                where=f"`{shown}`",
+                remedy=f"install {command[0]}, or set `setup` of the stack in .prd2pr.yml to the project's command",
+            )
+        status, output = self.run((str(place / program), *command[1:]), place, installs=True)
+        if status is None:
+            raise _make_problem(stack, shown, f"no result within {INSTALL_SECONDS} seconds")
+        if status != 0:
+            raise _make_problem(stack, shown, f"exit status {status}: {_extract_reason(output)}")
+
+    def run(self, command: Sequence[str], place: Path, *, installs: bool) -> tuple[int | None, str]:
+        """Run a program in `place`, and return its status, or None after the time limit, and its output.
+
+        Only a program that `installs` may use the network and write to `place`.
+        """
+        sandbox = detection.find_sandbox(Path(sys.executable)) if self.sandboxed else detection.NO_SANDBOX
+        user = detection.choose_user(sandbox.privilege)
+        scratch = Path(tempfile.mkdtemp(prefix="prd2pr-setup-")).resolve()
+        home, temporary = scratch / "home", scratch / "tmp"
+        writable = (home, temporary, *([place] if installs else []))
+        variables = build_installer_environment(os.environ, self.variables)
+        try:
+            scratch.chmod(0o755)
+            home.mkdir()
+            temporary.mkdir()
+            readable = (*list_machine_tools(), *_list_named_files(variables), place)
+            places = detection.SandboxPaths(scratch, writable, home, place, readable)
+            detection.change_owner(user, writable, sandbox.privilege)
+            environment = {**variables, "HOME": str(home), "TMPDIR": str(temporary)}
+            return _run_to_end(sandbox, command, environment, places, user=user, network=installs)
         finally:
-            kill_process_group(process)
-        if process.returncode != 0:
-            output.seek(0)
-            reason = _extract_reason(output.read().decode("utf-8", "replace"))
-            raise _make_problem(stack, shown, f"exit status {process.returncode}: {reason}")
+            if installs:
+                detection.change_owner(os.getuid(), (place,), sandbox.privilege)
+            remove_tree(scratch)
 
 
-def _start_command(
-    command: tuple[str, ...], directory: Path, stack: Stack, lock: int, output: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
+def list_machine_tools() -> tuple[Path, ...]:
+    """Return the paths of the programs on the PATH, and of the settings that name lookups need."""
+    home, own = Path.home(), find_interpreter_paths(Path(sys.executable))
+    tools = [*list_visible_paths(own, home), *list_tool_paths(os.environ.get("PATH", os.defpath), home)]
+    resolver = Path("/etc/resolv.conf").resolve()  # often below /run
+    return (*map(Path, tools), *(path for path in (resolver, home / ".rustup") if path.exists()))
+
+
+def _run_to_end(
+    sandbox: detection.Sandbox,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    places: detection.SandboxPaths,
+    *,
+    user: int,
+    network: bool,
+) -> tuple[int | None, str]:
+    """Run the program. Its output goes to a file, because a process left behind would keep a pipe open."""
+    with tempfile.TemporaryFile() as output, Path(os.devnull).open("r+b") as nothing:
+        child = detection.start_test_process(
+            sandbox,
+            Path(sys.executable),
             command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=_make_environment(),
-            start_new_session=True,
-            pass_fds=(lock,),
-            umask=0o022,  # readable by the user that runs tests
+            environment,
+            places,
+            user=user,
+            seconds=INSTALL_SECONDS * (os.cpu_count() or 1),
+            ends=PipeEnds(nothing.fileno(), output.fileno(), nothing.fileno()),
+            network=network,
         )
-    except OSError as problem:
-        raise SetupProblem(
-            f"`{command[0]}` cannot be started ({problem.strerror}); it installs the test dependencies of {stack.name}",
-            where=f"`{' '.join(command)}`",
-            remedy=f"install {command[0]}, or set `setup` of the stack in .prd2pr.yml to the project's command",
-        ) from None
+        child.wait(INSTALL_SECONDS)
+        status = child.poll()
+        child.end()
+        output.seek(0, os.SEEK_END)
+        output.seek(max(0, output.tell() - _MAX_OUTPUT))
+        return status, f"{output.read().decode('utf-8', 'replace')}\n{child.complaint}".strip()
+
+
+def build_installer_environment(given: Mapping[str, str], variables: Iterable[str] = ()) -> dict[str, str]:
+    """Return the variables that find tools and registries, without anything that could be a secret, and `variables`.
+
+    yarn must create `node_modules`, where runners look for packages, and must not start a program of the repository.
+    """
+    plain = {
+        name: value
+        for name, value in given.items()
+        if _KEPT_VARIABLES.fullmatch(name) and not _CREDENTIALS_IN_URL.search(value)
+    }
+    named = {name: given[name] for name in variables if name in given}
+    rust = {"RUSTUP_HOME": str(Path.home() / ".rustup")} if (Path.home() / ".rustup").is_dir() else {}
+    return {"LANG": "C.UTF-8", **rust, **plain, **named, "YARN_NODE_LINKER": "node-modules", "YARN_IGNORE_PATH": "1"}
+
+
+def _list_named_files(environment: Mapping[str, str]) -> list[Path]:
+    """Return the files and directories that variables name, such as a certificate or a directory of packages."""
+    single = (Path(value) for name, value in environment.items() if name != "PATH" and value.startswith("/"))
+    return [path for path in single if not is_too_broad(path, Path.home()) and path.exists()]
 
 
 def kill_process_group(process: subprocess.Popen[bytes]) -> None:
@@ -135,14 +223,3 @@ def _make_problem(stack: Stack, command: str, why: str) -> SetupProblem:
 def _extract_reason(text: str) -> str:
     """Return the error on one line, without credentials in URLs."""
     return extract_error_line(re.sub(r"//[^/\s@]+@", "//", text), _MAX_REASON)
-
-
-def _make_environment() -> dict[str, str]:
-    """Return the user's environment, for registries and proxies, without the keys for models and GitHub.
-
-    yarn must create `node_modules`, where runners look for packages, and must not start a program of the repository: no
-    code of a story's commit runs outside the sandbox.
-    """
-    secret = ("ANTHROPIC", "OPENAI", "GITHUB_TOKEN", "GH_TOKEN", "PRD2PR", "ACTIONS_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(secret)}
-    return {**kept, "YARN_NODE_LINKER": "node-modules", "YARN_IGNORE_PATH": "1"}

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from prd2pr.domain.evidence import PathKind
-from prd2pr.domain.paths import classify_path
+from prd2pr.domain.paths import classify_path, is_installer_setting
 from prd2pr.domain.stack import Stack
 
-_OTHER_MANIFESTS = frozenset({"pyproject.toml", "setup.cfg", ".npmrc"})  # also contain other settings
+_OTHER_MANIFESTS = frozenset({"pyproject.toml", "setup.cfg"})  # also contain other settings
 _LIST_DIRECTORIES = frozenset({"requirements"})  # contain lists of requirements
 _PACKAGES = frozenset(
     {"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides", "resolutions"}
@@ -33,7 +33,7 @@ def _is_manifest(path: str) -> bool:
     directory, _, name = path.rpartition("/")
     if directory and directory not in _LIST_DIRECTORIES:
         return False
-    return name in _OTHER_MANIFESTS or classify_path(path) is PathKind.MANIFEST
+    return name in _OTHER_MANIFESTS or is_installer_setting(path) or classify_path(path) is PathKind.MANIFEST
 
 
 def describe_other_changes(path: str, before: str, after: str) -> str:

@@ -34,4 +34,5 @@ class SandboxPlan(TypedDict):
     owner: tuple[int, int]  # user and group of prd2pr
     passwd: str
     limits: ResourceLimits
+    network: bool  # whether the machine's network is visible, for programs that install dependencies
     dry_run: bool  # do everything except start the program

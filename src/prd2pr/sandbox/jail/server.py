@@ -27,7 +27,7 @@ _MEMORY_CHECK_MS = 250  # time between two checks of the memory use
 _EXIT_CHECK_MS = 10
 _END_SECONDS = 15.0  # time to end all processes of a run
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_NEW_NAMESPACES = syscalls.NEWNS | syscalls.NEWIPC | syscalls.NEWUTS | syscalls.NEWNET | syscalls.NEWCGROUP
+_NEW_NAMESPACES = syscalls.NEWNS | syscalls.NEWIPC | syscalls.NEWUTS | syscalls.NEWCGROUP
 
 
 def main() -> None:
@@ -235,9 +235,11 @@ def _run_init(
 ) -> NoReturn:
     try:
         syscalls.prctl(syscalls.PDEATHSIG, signal.SIGKILL, "parent death signal")
-        syscalls.unshare(_NEW_NAMESPACES, "separate network, mount and host name namespaces")
+        network = syscalls.NEWNET if not plan["network"] else 0
+        syscalls.unshare(_NEW_NAMESPACES | network, "separate network, mount and host name namespaces")
         socket.sethostname("sandbox")
-        inside.enable_loopback()
+        if network:
+            inside.enable_loopback()
         view.build_root(plan)
         program = os.fork()
         if program == 0:
