@@ -30,6 +30,7 @@ class Ending:
     call: int
     when: Literal["before", "after"] = "before"
     by: signal.Signals = signal.SIGKILL
+    route: str = "*"  # count only these calls
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ class Runner:
             if ending and ending.by == signal.SIGKILL:
                 process[0].wait()  # it must be gone before the call continues
 
-        scripted = [self.fake.faults.add(fault, "*", skip=at) for fault, at in _faults(ending, end)]
+        route = ending.route if ending else "*"
+        scripted = [self.fake.faults.add(fault, route, skip=at) for fault, at in _faults(ending, end)]
         process.append(
             subprocess.Popen(
                 argv, cwd=workspace, env=dict(env), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -270,6 +270,15 @@ class GitHubWorld:
     def phases(self, branch: str = "") -> list[str]:
         return [subject.partition(":")[0] for subject in self.subjects(branch)]
 
+    def held(self) -> str:
+        """The head of the commits that GitHub has, but not on the branch."""
+        (head,) = self.bare.refs("refs/prd2pr/work/").values()
+        return head
+
+    def held_phases(self) -> list[str]:
+        subjects = str(self.bare.git("log", "--reverse", "--format=%s", f"{self.branch}..{self.held()}"))
+        return [subject.partition(":")[0] for subject in subjects.splitlines()]
+
     def show(self, path: str, rev: str = "") -> str:
         return str(self.bare.git("show", f"{rev or self.branch}:{path}"))
 

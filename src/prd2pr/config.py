@@ -401,6 +401,12 @@ class Config(ConfigSection):
         description="How commits reach GitHub. git: pushed as they are. "
         "api: created through GitHub's API, which signs them as the bot; each gets a new SHA with the same tree.",
     )
+    push: Literal["story", "phase"] = Field(
+        default="story",
+        description="When the pull request's branch gets new commits on GitHub. story: when a story is integrated or "
+        "the run ends, and never with failing tests, so that CI stays green; until then they are on a ref outside the "
+        "branches. phase: with each commit, also RED. `/tdd next` always pushes its phase.",
+    )
     sign_off: bool = Field(
         default=False,
         description="Whether each commit gets a `Signed-off-by` trailer with its author: locally you, on GitHub the "

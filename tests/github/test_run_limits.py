@@ -100,17 +100,17 @@ def test_an_exhausted_budget_ends_the_run_and_names_the_command_to_continue(star
     env = with_usage(started, 50_000)
     acted = started.act(env=env)
     assert (acted.status, acted.outputs["outcome"]) == (1, "budget"), acted.output
-    assert started.phases() == [*START, "note(plan)", "design(calc-1)", "red(calc-1)"]
+    assert (started.phases(), started.held_phases()) == ([*START, "note(plan)"], FIRST[:2])
     assert "under `budget` in `.prd2pr.yml`" in started.status_comment(number).body
     assert "`/tdd run`" in started.status_comment(number).body
     said = len(started.comments(number))
     started.tick()
     assert started.act(env=env).outputs["outcome"] == "nothing-to-do"  # order pending, budget used up
-    assert len(started.phases()) == 6
+    assert (started.phases(), started.held_phases()) == ([*START, "note(plan)"], FIRST[:2])
     assert len(started.comments(number)) == said
     started.comment(number, "/tdd run calc-1", by="wendy")
     started.act(env=env)
-    assert started.phases()[6:] == ["green(calc-1)", "integrated(calc-1)"]
+    assert started.phases()[4:] == FIRST
 
 
 @pytest.mark.slow

@@ -88,5 +88,5 @@ def test_the_loser_of_a_race_stops_and_records_its_spending(started):
     assert other.outputs["outcome"] == "deadline", other.output
     assert (first.status, first.outputs["outcome"]) == (0, "nothing-to-do"), first.output
     assert "another run is working on it" in first.out
-    assert started.phases()[-2:] == ["red(calc-1)", "note(calc-1)"]
-    assert SPENT_NOTE in started.bare.git("log", "-1", "--format=%B", started.branch)
+    assert started.held_phases() == ["red(calc-1)", "note(calc-1)"]
+    assert SPENT_NOTE in started.bare.git("log", "-1", "--format=%B", started.held())

@@ -42,7 +42,7 @@ class Moment:
     """A state of the code host, and every point of the run at which it has that state."""
 
     state: bytes = field(repr=False)
-    heads: tuple[tuple[str, str], ...]
+    refs: tuple[tuple[str, str], ...]
     points: tuple[Point, ...] = ()
 
 
@@ -66,10 +66,10 @@ class Recorder:
 
     def now(self) -> Moment:
         with self.world.fake.lock:
-            return Moment(pickle.dumps(self.world.fake.state), self._heads())
+            return Moment(pickle.dumps(self.world.fake.state), self._refs())
 
-    def _heads(self) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted(self.world.bare.heads().items()))
+    def _refs(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(self.world.bare.refs().items()))
 
     def _before(self) -> None:
         # Two concurrent calls would have moments that no single number names.
@@ -85,7 +85,7 @@ class Recorder:
         fake = self.world.fake
         with fake.lock:
             call = fake.calls[self._first + self.calls - 1]
-            known = f"{self._heads()}{fake.state.repositories}"
+            known = f"{self._refs()}{fake.state.repositories}"
             moment = self.moments.get(known) or self.now()
         point = Point(self.turn, self.calls, when, call.route or f"{call.method} {call.path}")
         self.moments[known] = replace(moment, points=(*moment.points, point))
@@ -101,9 +101,9 @@ def world_at(moment: Moment, like: GitHubWorld, root: Path) -> Iterator[GitHubWo
     world.token = like.token
     shutil.rmtree(world.bare.path)
     shutil.copytree(like.bare.path, world.bare.path)
-    for name in world.bare.heads():
-        world.bare.delete(f"refs/heads/{name}")
-    for name, sha in moment.heads:
-        world.bare.git("update-ref", f"refs/heads/{name}", sha)
+    for name in world.bare.refs():
+        world.bare.delete(name)
+    for name, sha in moment.refs:
+        world.bare.git("update-ref", name, sha)
     with serve(world.fake) as world.url:
         yield world

@@ -92,6 +92,7 @@ class _PlainText:
         for comment in repo.comments.values():
             yield self._comment(comment)
         yield from self._checks()
+        yield from ("a work ref" for _ in self.world.bare.refs("refs/prd2pr/work/"))
         yield from (f"label {label.name}" for label in repo.labels.values())
         # A run that continues a killed one ends elsewhere, and may hand over once more or once less.
         yield from {f"dispatch {row.workflow} {row.inputs}" for row in repo.dispatches}

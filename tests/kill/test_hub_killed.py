@@ -45,7 +45,7 @@ def routes(moment: Moment) -> set[str]:
 
 def left_to_do(it: Course, moment: Moment) -> int:
     """Commits that the turn has still to make."""
-    head = dict(moment.heads).get(it.world.branch, "main")
+    head = dict(moment.refs).get(f"refs/heads/{it.world.branch}", "main")
     ended = it.turns[moment.points[0].turn].ended.steps
     return len(ended) - int(it.world.bare.git("rev-list", "--count", f"main..{head}"))
 

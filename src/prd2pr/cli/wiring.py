@@ -53,6 +53,9 @@ class LocalWriter:
             self.progress.say("note", text=note)
         return new
 
+    def release(self, branch: str) -> str | None:
+        return self.git.branch_head(branch)
+
 
 def make_gate_policy(config: Config) -> GatePolicy:
     return GatePolicy(

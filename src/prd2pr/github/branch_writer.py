@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from prd2pr.domain.records import Phase
 from prd2pr.errors import BranchMoved, BranchProblem, HubProblem
-from prd2pr.github.client.commits import FileChange, LocalCommit
+from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
 from prd2pr.github.client.errors import classify_error
 from prd2pr.github.client.exchange import ApiResponse, RestCall
+from prd2pr.github.held_commits import CommitOnBranch, is_due, is_presentable
 from prd2pr.state.git import Git
-from prd2pr.state.remote import Remote, is_transient_error
+from prd2pr.state.layout import ID
+from prd2pr.state.remote import HEADS, RefUpdate, Remote, is_transient_error
+from prd2pr.state.work_ref import (
+    WORK,
+    build_work_ref,
+    is_on_branch,
+    list_work_refs,
+    read_published_head,
+    record_published_head,
+    record_work_refs,
+)
+from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.interfaces import BranchWriter
 
 MOVED_MESSAGES = re.compile(
     r"stale info|non-fast-forward|fetch first|cannot lock ref|reference already exists", re.IGNORECASE
 )
+ASIDE = "refs/prd2pr/aside"
 USER_IN_URL = re.compile(r"//[^/@\s]+@")
 
 # A push has no HTTP status, so these messages are mapped to the status that the API would return.
@@ -58,17 +72,31 @@ class GitPushWriter:
     remote: Remote
 
     def move(self, branch: str, new: str, old: str | None) -> str:
-        attempt, pushed = 1, self.remote.push(branch, new, old)
-        # the push may have succeeded although its response was lost
-        while pushed.status and self.remote.head(branch) != new:
-            problem = classify_push_error(branch, f"{pushed.stderr}\n{pushed.text}")
-            if isinstance(problem, BranchMoved):
-                sync_branch(self.git, self.remote, branch)
-            if not is_transient_error(pushed.stderr) or not self.remote.policy.pause(attempt, pushed.stderr):
-                raise problem
-            attempt, pushed = attempt + 1, self.remote.push(branch, new, old)
+        update = RefUpdate(f"{HEADS}{branch}", new, old)
+        push_refs(self.remote, branch, (update,), lambda: sync_branch(self.git, self.remote, branch))
         self.git.set_branch(branch, new)
         return new
+
+    def release(self, branch: str) -> str | None:
+        return self.git.branch_head(branch)
+
+
+def push_refs(remote: Remote, branch: str, updates: tuple[RefUpdate, ...], resync: Callable[[], object]) -> None:
+    """Push all updates or none. `resync` is called before `BranchMoved` is raised."""
+    attempt, pushed = 1, remote.push(*updates)
+    # the push may have succeeded although its response was lost
+    while pushed.status and not is_pushed(remote, updates):
+        problem = classify_push_error(branch, f"{pushed.stderr}\n{pushed.text}")
+        if isinstance(problem, BranchMoved):
+            resync()
+        if not is_transient_error(pushed.stderr) or not remote.policy.pause(attempt, pushed.stderr):
+            raise problem
+        attempt, pushed = attempt + 1, remote.push(*updates)
+
+
+def is_pushed(remote: Remote, updates: tuple[RefUpdate, ...]) -> bool:
+    found = remote.refs(*(each.ref for each in updates))
+    return all(found.get(each.ref) == each.new for each in updates)
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,7 @@ class SyncedApiWriter:
     GitHub's signed commits have different ids, so the local branch is reset to them.
     """
 
-    inner: BranchWriter
+    inner: ApiWriter
     git: Git
     remote: Remote
 
@@ -88,6 +116,136 @@ class SyncedApiWriter:
         finally:
             sync_branch(self.git, self.remote, branch)
         return made
+
+    def release(self, branch: str) -> str | None:
+        return self.git.branch_head(branch)
+
+
+# --- commits of unfinished stories ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StoryPushWriter:
+    """Moves a PRD's branch on GitHub once per story, and keeps the commits in between on a work ref.
+
+    The local branch has all commits. Story branches are moved with each commit.
+    """
+
+    inner: BranchWriter
+    git: Git
+    remote: Remote
+    prefix: str
+    every_phase: bool = False
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        prd = branch.removeprefix(self.prefix)
+        if not branch.startswith(self.prefix) or not ID.fullmatch(prd):
+            return self.inner.move(branch, new, old)
+        published = read_published_head(self.git, branch) if old is not None else None
+        if published is None or old is None:
+            return self._publish(branch, prd, new, None)
+        if self.every_phase or is_due(CommitOnBranch(self.git, prd, published, old, new)):
+            return self._publish(branch, prd, new, published)
+        return self._hold(branch, prd, CommitOnBranch(self.git, prd, published, old, new))
+
+    def release(self, branch: str) -> str | None:
+        """Publish the held commits if the suite of the head passes, and return the head."""
+        prd, head, published = branch.removeprefix(self.prefix), self.git.branch_head(branch), None
+        if head is not None:
+            published = read_published_head(self.git, branch)
+        if head is None or published is None:
+            return head
+        if head != published and (self.every_phase or is_presentable(self.git, prd, published, head)):
+            return self._publish(branch, prd, head, published)
+        if head == published:
+            self._push(branch, prd, (), clean_up(self.git, prd, published))
+        return head
+
+    def _hold(self, branch: str, prd: str, commit: CommitOnBranch) -> str:
+        ref = build_work_ref(prd, commit.published)
+        unmoved = RefUpdate(f"{HEADS}{branch}", commit.published, commit.published)
+        held = RefUpdate(ref, commit.new, None if commit.old == commit.published else commit.old)
+        self._push(branch, prd, (unmoved, held), list_done_work(self.git, prd, commit.published))
+        self.git.set_branch(branch, commit.new)
+        return commit.new
+
+    def _publish(self, branch: str, prd: str, new: str, published: str | None) -> str:
+        if isinstance(self.inner, GitPushWriter):
+            update = RefUpdate(f"{HEADS}{branch}", new, published)
+            self._push(branch, prd, (update,), clean_up(self.git, prd, new))
+            self.git.set_branch(branch, new)
+        else:
+            new = self._create_by_api(branch, prd, new, published)
+        record_published_head(self.git, branch, new)
+        return new
+
+    def _create_by_api(self, branch: str, prd: str, new: str, published: str | None) -> str:
+        """The signed copies of held commits have other ids, so the work ref is deleted after the branch has moved."""
+        try:
+            made = self.inner.move(branch, new, published)
+        except BranchMoved:
+            sync_prd_branch(self.git, self.remote, branch, prd)
+            raise
+        self._push(branch, prd, (), clean_up(self.git, prd, made))
+        return made
+
+    def _push(self, branch: str, prd: str, updates: tuple[RefUpdate, ...], others: list[RefUpdate]) -> None:
+        def resync() -> None:
+            sync_prd_branch(self.git, self.remote, branch, prd)
+
+        updates = (*updates, *others)
+        if not updates:
+            return
+        push_refs(self.remote, branch, updates, resync)
+        known = list_work_refs(self.git, prd) | {each.ref: each.new for each in updates if each.ref.startswith(WORK)}
+        record_work_refs(self.git, prd, {ref: head for ref, head in known.items() if head is not None})
+
+
+def list_done_work(git: Git, prd: str, published: str) -> list[RefUpdate]:
+    """Delete the work refs whose commits the branch has."""
+    refs = list_work_refs(git, prd).items()
+    return [RefUpdate(ref, None, held) for ref, held in refs if is_on_branch(git, held, published)]
+
+
+def clean_up(git: Git, prd: str, published: str) -> list[RefUpdate]:
+    """Delete the work refs that are no longer needed.
+
+    Work that is not on the branch is carried over from its ref until a story is integrated, and is then kept aside.
+    """
+    step, done = read_commit_step(git.commit_info(published)), list_done_work(git, prd, published)
+    if step is None or step.phase is not Phase.INTEGRATED:
+        return done
+    kept = list_work_refs(git, prd).items() - {(each.ref, each.old) for each in done}
+    aside = [RefUpdate(f"{ASIDE}/{prd}/{held[:12]}", held, None) for _, held in kept]
+    return [*done, *(RefUpdate(ref, None, held) for ref, held in kept), *aside]
+
+
+@dataclass(frozen=True)
+class SyncedBranch:
+    """A PRD's branch after it was read from GitHub: with the held commits, and as people see it."""
+
+    head: str | None = None
+    published: str | None = None
+
+
+def sync_prd_branch(git: Git, remote: Remote, branch: str, prd: str) -> SyncedBranch:
+    """Reset the local branch to its head on GitHub or, if there are any, to the held commits that continue it."""
+    refs = remote.refs(f"{HEADS}{branch}", f"{WORK}/{prd}/*")
+    published = refs.pop(f"{HEADS}{branch}", None)
+    if published is not None and not git.has_commit(published):
+        remote.fetch(published, branch)
+    for ref, each in refs.items():
+        if not git.has_commit(each):
+            remote.fetch_ref(ref)
+    record_work_refs(git, prd, refs)
+    record_published_head(git, branch, published)
+    held = refs.get(build_work_ref(prd, published)) if published is not None else None
+    head = held if held is not None and published is not None and git.is_ancestor(published, held) else published
+    git.set_branch(branch, head)
+    return SyncedBranch(head, published)
+
+
+# --- reading branches -------------------------------------------------------------------------------------------------
 
 
 def sync_branch(git: Git, remote: Remote, branch: str) -> str | None:

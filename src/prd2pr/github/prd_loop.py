@@ -7,7 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
-from prd2pr.domain.ci import FAILED_COMMITS_TO_STOP, OUR_CHECKS, describe_ci_failure
+from prd2pr.domain.ci import (
+    FAILED_COMMITS_TO_STOP,
+    OUR_CHECKS,
+    CheckResult,
+    describe_ci_failure,
+    has_settled_checks,
+    list_failing_checks,
+)
 from prd2pr.domain.machines.next_action import get_run_story
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import ExecutedOrder, Phase, ProjectState, Status
@@ -29,6 +36,7 @@ from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, fo
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
 from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
@@ -38,18 +46,17 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 
 # RED is missing, because its tests must fail, and CI with them.
+MAX_COMMITS_ASKED = 4 * FAILED_COMMITS_TO_STOP  # four phases of a story
 PHASES_WITH_PASSING_CI = frozenset({Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
 
 
 def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     """Block the sprint if the repository's own CI fails on several commits where it should pass."""
-    head = session.git.branch_head(session.target.branch)
+    head = read_published_head(session.git, session.target.branch)
     status = session.store.load(head).status if head else None
     if head is None or status is None or status.state is not ProjectState.SPRINT_ACTIVE:
         return None
-    reason = describe_ci_failure(
-        [hub.check_results(sha) for sha in list_commits_judged_by_ci(session, head, status)], me=OUR_CHECKS
-    )
+    reason = describe_ci_failure(read_ci_results(hub, session, head, status), me=OUR_CHECKS)
     if not reason:
         return None
     blocked: str | NoAction = ""
@@ -58,9 +65,20 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     return blocked if isinstance(blocked, NoAction) and blocked.outcome == "blocked" else None
 
 
-def list_commits_judged_by_ci(session: Session, head: str, status: Status) -> list[str]:
-    """Return the newest commits, newest first, but none from before a person unblocked the project."""
-    return list(islice(_commits_since(session, head, find_last_unblock_time(status)), FAILED_COMMITS_TO_STOP))
+def read_ci_results(hub: GitHubHub, session: Session, head: str, status: Status) -> list[tuple[CheckResult, ...]]:
+    """Return the results of the newest commits on which CI ran, but none from before a person unblocked the project.
+
+    CI runs only on the commits that were the head of a push, usually one per story. After one that passes, older ones
+    do not matter.
+    """
+    found: list[tuple[CheckResult, ...]] = []
+    for sha in islice(_commits_since(session, head, find_last_unblock_time(status)), MAX_COMMITS_ASKED):
+        results = tuple(hub.check_results(sha))
+        if has_settled_checks(results, OUR_CHECKS):
+            found.append(results)
+            if len(found) == FAILED_COMMITS_TO_STOP or not list_failing_checks(results, OUR_CHECKS):
+                break
+    return found
 
 
 def _commits_since(session: Session, head: str, start: str) -> Iterator[str]:
@@ -159,10 +177,11 @@ def return_to_approval(run: PrdRun) -> None:
     session = run.session
     if read_run_status(run).state is ProjectState.SPRINT_ACTIVE:
         before = get_current_head(session)
+        published = read_published_head(session.git, session.target.branch) or before
         # the next iteration reloads the branch
         with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):
             prepare_sprint(session, before)
-        refuse_lost_steps(session, before)
+        refuse_lost_steps(session, published)
 
 
 def should_continue(run: PrdRun) -> bool:
@@ -210,6 +229,7 @@ def read_run_status(run: PrdRun) -> Status:
 def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
     """Execute one command. Changes show in the status comment; queries and refusals get a reply."""
     before = get_current_head(run.session)
+    published = read_published_head(run.session.git, run.session.target.branch) or before
     try:
         if queued.request.command.reads:
             run.activity.queried = True
@@ -218,7 +238,7 @@ def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | 
             retry_failed_plan(run)
         return apply_queued_command(run, queued, stop)
     except BranchMoved:
-        refuse_lost_steps(run.session, before)
+        refuse_lost_steps(run.session, published)
         run.session.services.journal.move_entries(before, get_current_head(run.session))
         if isinstance(queued.request.settles, ExecutedOrder):
             run.session.log.branch_writes.pending = None  # only the commit of the decision may record an order

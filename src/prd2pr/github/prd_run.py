@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, StateByHand, StepsLost, Stopped
 from prd2pr.github.command_queue import CommandQueue
 from prd2pr.github.commands.request import CommandRequest
@@ -36,6 +37,7 @@ from prd2pr.github.unhandled_commands import answer_query, reply_to_trigger
 from prd2pr.github.wave import make_run_record_id
 from prd2pr.proof.rewritten_steps import find_rewritten_steps
 from prd2pr.state.archive import Archive
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.workflow.run import get_current_head
 from prd2pr.workflow.run_end import record_spending
@@ -56,9 +58,11 @@ def run_prd_on_github(context: GitHubContext, subject: Subject, trigger: Trigger
     except Stopped as problem:
         publish_cancelled_run(run, problem)
         record_spending(session)
+        release_held_commits(run)
         raise
     except Prd2prError as problem:
         record_spending(session)
+        release_held_commits(run)
         answered = reply_to_failed_commands(run, problem)
         report_run_problem(run, problem, answered=answered)
         raise
@@ -101,6 +105,7 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
         return refuse_rewritten_branch(run, session.host.refuted)
     stop = run_until_idle(run)
     record_spending(session)
+    release_held_commits(run)
     if run.activity.not_wanted is not None and has_run_command(run):
         return stop_without_work(found, run.activity.not_wanted, Trigger(), requested=requested)
     elsewhere = run.activity.deferred and not run.activity.requested and ensure_another_run(run)
@@ -117,10 +122,30 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
     return stop
 
 
+def release_held_commits(run: PrdRun) -> None:
+    """Push the commits of an unfinished story at the end of the run, unless the tests fail there.
+
+    A run that did nothing leaves them to another run that works on them.
+    """
+    session, head = run.session, get_current_head(run.session)
+    idle = not (run.steps or run.activity.changed)
+    if idle and head != read_published_head(session.git, session.target.branch) and run.context.has_other_active_runs():
+        return
+    try:
+        now = session.services.writer.release(session.target.branch)
+    except Prd2prError as problem:  # they stay on the work ref for the next run
+        run.context.progress.say("note", text=f"the last commits are not on the branch yet: {problem.what}")
+        return
+    if now is not None and now != head:
+        session.services.journal.move_entries(head, now)
+
+
 def archive_finished_branch(run: PrdRun, stop: NoAction) -> None:
     """Keep the head of a finished branch where a squash, a rebase or a deleted branch cannot lose its proof."""
-    if stop.outcome == "done" and run.pull is not None:
-        archive = Archive(run.session.prd.id, str(run.pull.number), get_current_head(run.session))
+    head = get_current_head(run.session)
+    is_finished = all(story.status in SETTLED for story in run.session.store.load(head).backlog.stories)
+    if stop.outcome == "done" and is_finished and run.pull is not None:
+        archive = Archive(run.session.prd.id, str(run.pull.number), head)
         if run.context.remote.push_ref(archive.ref, archive.head).status:
             text = (
                 f"{archive.ref} could not be pushed; after a squash, the proof is only at the pull request's own head"

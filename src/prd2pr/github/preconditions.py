@@ -10,7 +10,7 @@ from functools import cached_property
 
 from prd2pr.domain.forge import Issue, Pull
 from prd2pr.domain.records import Status
-from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.branch_writer import SyncedBranch, sync_branch, sync_prd_branch
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.context import GitHubContext
@@ -36,8 +36,9 @@ class RemotePrd:
 
     context: GitHubContext
     subject: Subject
-    head: str | None
+    head: str | None  # with the commits that are held back
     pull: Pull | None
+    published: str | None = None  # what GitHub's branch is at
 
     @property
     def branch(self) -> str:
@@ -65,8 +66,11 @@ class RemotePrd:
 
 def load_remote_prd(context: GitHubContext, subject: Subject) -> RemotePrd:
     branch = context.branch_of(subject.id)
-    head = sync_branch(context.git, context.remote, branch)
-    return RemotePrd(context, subject, head, context.hub.pull_for_branch(branch, context.base_branch))
+    synced = sync_prd_branch(context.git, context.remote, branch, subject.id)
+    pull = context.hub.pull_for_branch(branch, context.base_branch)
+    if pull is not None and not pull.open:
+        synced = SyncedBranch(sync_branch(context.git, context.remote, branch), synced.published)
+    return RemotePrd(context, subject, synced.head, pull, synced.published)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -89,7 +93,8 @@ def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
         reason = f"{found.branch} was deleted and is not created again"
         return PrdOutcome("waiting", reason, f"restore the branch of #{pull.number}, or close it")
     opened = found.open_pull
-    moved = opened and (check_changed_base(found, head, opened) or check_forced_back(found, head, opened))
+    published = found.published or head
+    moved = opened and (check_changed_base(found, head, opened) or check_forced_back(found, published, opened))
     return moved or check_edited_state(found, head) or check_missing_plan(found, head)
 
 

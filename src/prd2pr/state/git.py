@@ -194,6 +194,10 @@ class Git:
         """Point a ref outside the branches to a commit, so that `git gc` does not remove it."""
         self._repository.out("update-ref", "-m", "prd2pr: keep", trees.check_path(ref), commit)
 
+    def drop_ref(self, ref: str) -> None:
+        """Delete a ref outside the branches."""
+        self._repository.out("update-ref", "-d", trees.check_path(ref))
+
     def fetch_from_origin(self, ref: str) -> str | None:
         """Fetch a ref of the remote `origin` as the local user, and return its commit, or None if that fails."""
         spec = f"+{ref}:{FETCHED_REFS}/{ref.removeprefix('refs/')}"
@@ -511,7 +515,7 @@ class Git:
 
     def forget_aside(self, name: str) -> None:
         """Give a commit that was put aside back to `git gc`."""
-        self._repository.out("update-ref", "-d", f"refs/prd2pr/aside/{trees.check_path(name)}")
+        self.drop_ref(f"refs/prd2pr/aside/{name}")
 
     def user_name(self) -> str:
         return self.committer.user_name

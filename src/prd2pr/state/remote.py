@@ -36,6 +36,15 @@ NETWORK_VARIABLES = (
 
 
 @dataclass(frozen=True)
+class RefUpdate:
+    """A ref that moves from `old` to `new`. None: it does not exist before, or is deleted. Equal: it must not move."""
+
+    ref: str
+    new: str | None
+    old: str | None
+
+
+@dataclass(frozen=True)
 class Remote:
     """A remote repository. `token` is called before each request, so that a renewed token is used."""
 
@@ -54,9 +63,13 @@ class Remote:
 
     def _heads(self, pattern: str) -> dict[str, str]:
         """Map branches to their heads, without names such as `a/refs/heads/main`, which git's patterns also match."""
-        output = self._read("ls-remote", "--quiet", self.url, pattern)
+        return {name.removeprefix(HEADS): sha for name, sha in self.refs(pattern).items() if name.startswith(HEADS)}
+
+    def refs(self, *patterns: str) -> dict[str, str]:
+        """Map the full names of the matching refs to their commits."""
+        output = self._read("ls-remote", "--quiet", self.url, *patterns)
         lines = (line.partition("\t") for line in output.text.splitlines())
-        return {name.removeprefix(HEADS): sha for sha, _, name in lines if name.startswith(HEADS)}
+        return {name: sha for sha, _, name in lines}
 
     def fetch(self, sha: str, branch: str) -> None:
         """Fetch the commits of a branch."""
@@ -70,10 +83,17 @@ class Remote:
         spec = f"+refs/heads/{prefix}*:{FETCHED_REFS}/{prefix}*"
         self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
 
-    def push(self, branch: str, new: str, old: str | None) -> GitOutput:
-        """Push by compare-and-swap: refused unless the branch is at `old`, or does not exist if `old` is None."""
-        lease = f"--force-with-lease=refs/heads/{branch}:{old or ''}"
-        return self._run("push", "--porcelain", "--no-verify", lease, self.url, f"{new}:refs/heads/{branch}")
+    def fetch_ref(self, ref: str) -> None:
+        """Fetch a ref outside the branches, under the same name."""
+        spec = f"+{ref}:{ref}"
+        self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
+
+    def push(self, *updates: RefUpdate) -> GitOutput:
+        """Push by compare-and-swap: all updates, or none of them if one ref is not as expected."""
+        leases = [f"--force-with-lease={each.ref}:{each.old or ''}" for each in updates]
+        specs = [f"{each.new or ''}:{each.ref}" for each in updates]
+        atomic = ["--atomic"] if len(updates) > 1 else []
+        return self._run("push", "--porcelain", "--no-verify", *atomic, *leases, self.url, *specs)
 
     def delete(self, branch: str, old: str) -> GitOutput:
         """Delete the branch; refused unless it is at `old`."""

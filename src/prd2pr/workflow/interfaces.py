@@ -6,7 +6,10 @@ from typing import Protocol
 
 
 class BranchWriter(Protocol):
-    """Moves the PRD's branch, locally or on GitHub, always by compare-and-swap."""
+    """Moves the PRD's branch, locally or on GitHub, always by compare-and-swap.
+
+    On GitHub, the commits of an unfinished story may be held back; locally, the branch always has all commits.
+    """
 
     def move(self, branch: str, new: str, old: str | None) -> str:
         """Move the branch from `old` to `new`, or create it if `old` is None.
@@ -14,6 +17,10 @@ class BranchWriter(Protocol):
         Return the commit that the branch points to now: `new`, or a signed commit with the same tree. Raise BranchMoved
         if the branch is at another commit than `old`.
         """
+        ...
+
+    def release(self, branch: str) -> str | None:
+        """Publish commits that were held back, as far as that is allowed now. Return the branch's head."""
         ...
 
 

@@ -14,9 +14,11 @@ from prd2pr.domain.records import UNTESTED_KINDS, Cycle, CycleState, Phase, Spen
 from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS
 from prd2pr.state.store import BranchState
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.gather.context import build_suite_request
 from prd2pr.views.pull_request.next_step import stop_after_step_limit
 from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
+from prd2pr.workflow.commits.carried_work import carry_over_work
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.commits.human_steps import judge_human_work
 from prd2pr.workflow.commits.phase_commit import (
@@ -102,7 +104,7 @@ def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool
         refuse_checked_out(session)
         session.git.committer.identify()  # before money is spent on what could not be committed
         clean_up_leftovers(session)
-        session.log.branch_writes.last = session.git.branch_head(session.target.branch) or ""
+        session.log.branch_writes.last = read_published_head(session.git, session.target.branch) or ""
         move_journal_to_head(session)
         if not is_reported:
             report_resumed(session)
@@ -155,7 +157,7 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:
-    """Raise StepsLost if the branch no longer contains the last step. Commits on top of it are allowed."""
+    """Raise StepsLost if the branch no longer contains the last published step. Commits on top of it are allowed."""
     now = session.git.branch_head(session.target.branch)
     if last and (now is None or not session.git.is_ancestor(last, now)):
         raise StepsLost(
@@ -225,7 +227,7 @@ def run_step(session: Session) -> str | NoAction:
     if regression is not None:
         return regression
     with record_failures(session, action.phase, story.id):
-        return run_phase_step(session, position, action.phase)
+        return run_phase_step(session, carry_over_work(session, position, action.phase), action.phase)
 
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:

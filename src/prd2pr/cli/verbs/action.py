@@ -14,11 +14,11 @@ from prd2pr.cli.context import RepositoryContext, SystemClock, open_repository, 
 from prd2pr.cli.process_hardening import hide_process
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import make_model_opener, make_model_selection, make_session
-from prd2pr.config import CONFIG_PATH
+from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.domain.secrets import Secrets
 from prd2pr.domain.wording import end_sentence
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
-from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, SyncedApiWriter
+from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, StoryPushWriter, SyncedApiWriter
 from prd2pr.github.client.commits import ApiWriter
 from prd2pr.github.client.factory import make_token_source, open_hub
 from prd2pr.github.client.hub import GitHubHub
@@ -66,7 +66,7 @@ def raise_cancelled(*_: object) -> None:
     """
     for signal_number in CANCEL_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
-    raise Stopped("this run was cancelled; all proved steps are on the branch", remedy=CANCELLED_HINT)
+    raise Stopped("this run was cancelled; all proved steps are kept", remedy=CANCELLED_HINT)
 
 
 def run_job(job: ActionsJob) -> int:
@@ -151,7 +151,7 @@ def make_github_context(
     opened = RepositoryContext(git, config, base, base_branch, many=True)
     selection = make_model_selection(config)
     select_model = make_model_opener(config, selection, progress)
-    writer = make_writer(config.commit, hub, git, remote)
+    writer = make_writer(config, hub, git, remote)
     minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
     return GitHubContext(
         hub=hub,
@@ -184,10 +184,13 @@ def make_github_context(
     )
 
 
-def make_writer(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:
-    if how == "api":
-        return SyncedApiWriter(ApiWriter(hub.api, LocalCommitReader(git)), git, remote)
-    return GitPushWriter(git, remote)
+def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:
+    writer = (
+        SyncedApiWriter(ApiWriter(hub.api, LocalCommitReader(git)), git, remote)
+        if config.commit == "api"
+        else GitPushWriter(git, remote)
+    )
+    return StoryPushWriter(writer, git, remote, config.branch_prefix, every_phase=config.push == "phase")
 
 
 def report_outcomes(job: ActionsJob, outcomes: tuple[PrdOutcome, ...]) -> int:

@@ -77,13 +77,19 @@ class ApiWriter:
         """
         chain: list[str] = []
         sha = new
-        while sha != old and not ((chain or old is None) and self._exists_on_github(sha)):
+        while sha != old and not self._is_known(sha, old, is_first=not chain):
             chain.append(sha)
             parents = self._local.commit(sha).parents
             if not parents:
                 raise _no_base_error(new)
             sha = parents[0]
         return chain[::-1]
+
+    def _is_known(self, sha: str, old: str | None, *, is_first: bool) -> bool:
+        """Whether the commit needs no copy. All commits after `old` do, even if a work ref has them on GitHub."""
+        if old is not None and (is_first or self._local.is_descendant(sha, old)):
+            return False
+        return self._exists_on_github(sha)
 
     def _exists_on_github(self, sha: str) -> bool:
         return self._api.get_optional(self._api.path("git", "commits", sha)) is not None

@@ -12,7 +12,7 @@ from prd2pr.domain.machines.next_action import find_next_story
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import SETTLED
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped
-from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.branch_writer import sync_branch, sync_prd_branch
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.wave import StoryJobInput, apply_share, make_run_record_id
@@ -57,7 +57,7 @@ def run_story_job(context: GitHubContext, story_input: StoryJobInput) -> PrdOutc
 def open_story_run(context: GitHubContext, story_input: StoryJobInput) -> StoryRun | PrdOutcome:
     """Load both branches from GitHub, or return an outcome if nothing is left to do."""
     branch = context.branch_of(story_input.prd)
-    head = sync_branch(context.git, context.remote, branch)
+    head = sync_prd_branch(context.git, context.remote, branch, story_input.prd).head
     state = StateStore(context.git, story_input.prd).load(head) if head else None
     if state is None or state.prd is None:
         return PrdOutcome("nothing-to-do", f"{branch} contains no plan", prd=story_input.prd, branch=branch)
@@ -85,7 +85,7 @@ def run_story_until_idle(run: StoryRun) -> NoAction:
         late = context.deadline.stop_if_passed()
         if late is not None:
             return late
-        if sync_branch(context.git, context.remote, run.session.target.branch) is None:
+        if sync_prd_branch(context.git, context.remote, run.session.target.branch, run.session.prd.id).head is None:
             return NoAction("stopped", f"{run.session.target.branch} was deleted in the meantime")
         started = context.clock.monotonic()
         worked = work_on_story(run.own, run.story, max_steps=1)
@@ -108,7 +108,7 @@ def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:
     if has_started(own.store.load(get_current_head(own)), run.story):
         record_spending(own, out_of_budget=out_of_budget)
         return
-    there = sync_branch(run.context.git, run.context.remote, run.session.target.branch)
+    there = sync_prd_branch(run.context.git, run.context.remote, run.session.target.branch, run.session.prd.id).head
     if there is not None:
         own.services.journal.move_entries(get_current_head(own), there)
         record_spending(

@@ -37,6 +37,7 @@ from prd2pr.planning.decisions.spending import is_stopped_for_budget
 from prd2pr.proof.rewritten_steps import find_rewritten_since
 from prd2pr.state.layout import ID
 from prd2pr.state.store import BranchState
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.workflow.next_action import load_action_context, load_run_action_context
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
@@ -362,10 +363,11 @@ def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None
 def start_due_sprint(session: Session) -> NoAction | None:
     """Start the sprint on the PRD's branch, because story branches may contain only steps of their story."""
     before = get_current_head(session)
+    published = read_published_head(session.git, session.target.branch) or before
     try:
         with session.git.lock(f"branch-{session.prd.id}"):
             ready = prepare_sprint(session, before)
     except BranchMoved:
-        refuse_lost_steps(session, before)
+        refuse_lost_steps(session, published)
         return None
     return ready if isinstance(ready, NoAction) else None

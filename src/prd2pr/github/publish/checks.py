@@ -44,7 +44,7 @@ def publish_checks(publication: Publication, checked: str) -> str:
         publication.hub.check(
             build_whole_check(
                 publication.pull_view,
-                publication.head,
+                publication.published,
                 render_whole_check_text(publication.pull_view),
                 refuted=publication.refuted is not None,
             )
@@ -57,7 +57,7 @@ def list_commits_after(publication: Publication, checked: str) -> dict[str, int]
 
     They are in the order in which they reached the branch, because a story's own branch may contain older commits.
     """
-    git, head = publication.git, publication.head
+    git, head = publication.git, publication.published
     order = {
         commit.sha: n for n, commit in enumerate(list_branch_commits(git, find_branch_start(git, head).commit, head))
     }

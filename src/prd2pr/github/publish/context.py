@@ -35,7 +35,7 @@ class Publication:
 
     hub: GitHubHub
     request: PublishRequest
-    head: str
+    published: str  # the branch's head on GitHub; commits after it are held back
     state: BranchState
     prd: Prd
     pull_view: PullRequestView
@@ -51,6 +51,10 @@ class Publication:
     @property
     def git(self) -> Git:
         return self.request.session.git
+
+    @property
+    def head(self) -> str:
+        return self.state.commit
 
     @property
     def is_stopped(self) -> bool:

@@ -34,10 +34,12 @@ from prd2pr.reports.pull_request import build_pull_request_view
 from prd2pr.reports.rendering import render_body
 from prd2pr.state.archive import Archive
 from prd2pr.state.branch_base import is_started_after_merge
+from prd2pr.state.git import Git
 from prd2pr.state.store import BranchState
+from prd2pr.state.work_ref import build_work_ref, read_published_head
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.models import SETTLED_TONES
-from prd2pr.views.pull_request.models import PullRequestView
+from prd2pr.views.pull_request.models import HeldCommits, PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT, BodyTooLong
 from prd2pr.workflow.next_action import find_branch_action
 from prd2pr.workflow.session import Session
@@ -137,6 +139,7 @@ def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issu
 def open_publication(hub: GitHubHub, request: PublishRequest) -> Publication:
     session = request.session
     head = session.git.rev(session.target.branch)
+    published = read_published_head(session.git, session.target.branch) or head
     state = session.store.load(head)
     assert state.prd is not None, "only a planned PRD is shown"
     made = build_pull_view(session, state)
@@ -150,9 +153,16 @@ def open_publication(hub: GitHubHub, request: PublishRequest) -> Publication:
     elif made.tone in SETTLED_TONES:
         found = request.find_refuted(head)
         made = mark_refuted(build_pull_view(session, state, refuted=found), found) if found else made
-    publication = Publication(hub, request, head, state, state.prd, made, found)
+    made = replace(made, held=find_held_commits(session.git, state.prd.id, published, head))
+    publication = Publication(hub, request, published, state, state.prd, made, found)
     publication.pull_view = replace(made, next=publication.view(None).next)  # the same next step in all parts
     return publication
+
+
+def find_held_commits(git: Git, prd: str, published: str, head: str) -> HeldCommits | None:
+    if head == published:
+        return None
+    return HeldCommits(build_work_ref(prd, published), tuple(each.sha for each in git.log(f"{published}..{head}")))
 
 
 def build_pull_view(
@@ -189,7 +199,7 @@ def open_or_update_pull(publication: Publication) -> Pull | None:
         there = hub.open_pull(format_pull_title(pull_view), text, pull_view.head, pull_view.base, draft=not done)
     if there.open:
         if done:
-            archive = Archive(publication.prd.id, str(there.number), publication.head)
+            archive = Archive(publication.prd.id, str(there.number), publication.published)
             pull_view = publication.pull_view = replace(pull_view, archive=archive.line)
         title = format_pull_title(pull_view)
         if there.title != title and there.title in list_earlier_pull_titles(publication):
@@ -219,7 +229,7 @@ def build_description(publication: Publication, there: str) -> str:
 
 def is_merged_earlier_round(publication: Publication, merged: Pull) -> bool:
     return is_started_after_merge(
-        publication.git, publication.head, publication.request.session.target.base_commit, merged
+        publication.git, publication.published, publication.request.session.target.base_commit, merged
     )
 
 
@@ -258,7 +268,7 @@ def publish_status(
     whole = find_current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
     marks = [
         marker,
-        make_marker("head", publication.head),
+        make_marker("head", publication.published),
         make_marker("checked", checked) if checked else "",
         make_marker_if_settled(publication),
         whole,

@@ -109,6 +109,14 @@ class ChangedDoc:
 
 
 @dataclass(frozen=True)
+class HeldCommits:
+    """Commits of an unfinished story that GitHub has, but not on the pull request's branch."""
+
+    ref: str
+    commits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PullRequestView:
     prd: str
     path: str
@@ -147,4 +155,5 @@ class PullRequestView:
     alarms: tuple[str, ...] = ()  # alarms raised by the moderator
     role_costs: tuple[RoleRow, ...] = ()  # most expensive first
     remarks: tuple[RoleRemark, ...] = ()  # remarks by roles; they do not block anything
+    held: HeldCommits | None = None
     archive: str = ""  # of a finished branch: the line that a squash message needs so that its proof is found

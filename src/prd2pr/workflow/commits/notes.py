@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from prd2pr.domain.decision import BOT
 from prd2pr.domain.evidence import Evidence
 from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.machines.story_transitions import append_cycle_step, demote_failing_files
-from prd2pr.domain.records import Cycle, Phase, ProjectState, RefusedAttempt, Step
+from prd2pr.domain.records import Cycle, Phase, ProjectState, RefusedAttempt, Spend, Step
 from prd2pr.state.commit_message import format_subject
+from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
@@ -37,6 +39,9 @@ class WorkNote:
     draft: bool = False
     undoes: int = 0
     by: str = BOT  # the person who requested it
+    spend: Spend = field(default_factory=Spend)  # of steps that are not on the branch
+    seconds: float = 0  # of these steps
+    files: Mapping[str, bytes] = field(default_factory=dict)  # their run records and logs
 
 
 def commit_refused_work(
@@ -95,8 +100,8 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
         at=at,
         code_tree=note.code_tree,
         evidence=pending.digest,
-        seconds=measure_step_seconds(session, position),
-        spend=sum_step_spend(session, position),
+        seconds=note.seconds or measure_step_seconds(session, position),
+        spend=sum((note.spend,), sum_step_spend(session, position)),
         note=note.text,
         draft=note.draft,
         undoes=note.undoes,
@@ -108,7 +113,10 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
     }
     cycle = append_cycle_step(note.cycle.model_copy(update=updates), step)
     session.log.add(at, "note", story=story, text=note.text)
-    return land_commit(session, pending, make_note_change(session, position, cycle, note.by, at)), cycle
+    change = make_note_change(session, position, cycle, note.by, at)
+    for path, data in note.files.items():
+        change = change.with_bytes(path, data)
+    return land_commit(session, pending, change), cycle
 
 
 def make_note_change(session: Session, position: Position, cycle: Cycle, by: str, at: str) -> StateChange:
@@ -125,3 +133,17 @@ def make_note_change(session: Session, position: Position, cycle: Cycle, by: str
     return change.with_doc(paths.backlog, backlog).with_bytes(
         paths.progress, render_progress(session.prd, backlog, status).encode()
     )
+
+
+def read_run_files(session: Session, trunk: str, tip: str) -> dict[str, bytes]:
+    """Return the records and logs of the runs that worked on commits that are not on the branch `trunk`."""
+    git, runs = session.git, f"{session.store.paths.root}/runs/"
+    fork_point = git.merge_base(trunk, tip)
+    assert fork_point is not None, "the work starts at the branch"
+    changes = [
+        change
+        for change in git.diff(fork_point, tip)
+        if change.path.startswith((runs, f"{LOGS}/")) and change.new_blob and change.new_mode == "100644"
+    ]
+    contents = git.read_blobs(change.new_blob for change in changes)
+    return {change.path: contents[change.new_blob] for change in changes}

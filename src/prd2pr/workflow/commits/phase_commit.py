@@ -24,6 +24,7 @@ from prd2pr.state.git import BlobRef
 from prd2pr.state.identity import ASSISTED_BY
 from prd2pr.state.layout import PLAN_STORY, PROJECT, build_log_path
 from prd2pr.state.store import StateChange
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.breakers import HUMAN, list_successful_stages, update_circuits
@@ -97,7 +98,7 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     sha = session.services.writer.move(session.target.branch, sha, None if creates and not exists else pending.base)
     if session.shared:
         report_to_workers(session, session.shared, pending)
-    log.branch_writes.last = sha
+    log.branch_writes.last = read_published_head(session.git, session.target.branch) or sha
     log.branch_writes.commits.add(sha)
     log.branch_writes.last_at = session.clock.monotonic()
     log.branch_writes.pending = None

@@ -81,6 +81,9 @@ class TrunkWriter:
         del branch, old
         return self.inner.move(self.trunk, new, self.expected)
 
+    def release(self, branch: str) -> str | None:
+        return self.inner.release(branch)
+
 
 def integrate_story(session: Session, story: str, own: Session | None = None, note: str = "") -> IntegrationResult:
     """Integrate a ready story, or record a blocked one on the PRD's branch, where people see it.

@@ -13,9 +13,9 @@ from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.records import SETTLED, Cycle, CycleState, Phase, Step
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.state.commit_message import format_subject
-from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
+from prd2pr.workflow.commits.notes import read_run_files
 from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
 from prd2pr.workflow.interfaces import BranchWriter
 from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, list_refused_attempts, sum_step_spend
@@ -41,6 +41,9 @@ class RestartWriter:
     def move(self, branch: str, new: str, old: str | None) -> str:
         del old
         return self.inner.move(branch, new, self.aside)
+
+    def release(self, branch: str) -> str | None:
+        return self.inner.release(branch)
 
 
 def restart_story(own: Session, story: str, trunk: str, tip: str, reason: str) -> Position:
@@ -146,17 +149,3 @@ def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle:
         note=pending.note,
         draft=cycle.design != position.cycle.design,
     )
-
-
-def read_run_files(own: Session, trunk: str, tip: str) -> dict[str, bytes]:
-    """Return the records and logs of the runs that worked on the story."""
-    git, runs = own.git, f"{own.store.paths.root}/runs/"
-    fork_point = git.merge_base(trunk, tip)
-    assert fork_point is not None, "the story's branch starts at the PRD's"
-    changes = [
-        change
-        for change in git.diff(fork_point, tip)
-        if change.path.startswith((runs, f"{LOGS}/")) and change.new_blob and change.new_mode == "100644"
-    ]
-    contents = git.read_blobs(change.new_blob for change in changes)
-    return {change.path: contents[change.new_blob] for change in changes}
