@@ -498,3 +498,22 @@ def test_spaces_in_code_spans_are_part_of_the_requirement() -> None:
     text = "# Tables\n\n## Functional requirements\n\n- **FR-1** The  header is `name    n`,\n  the row  `apple  12`.\n"
     (wanted,) = parse_prd(text, "prds/tables.md").requirements
     assert wanted.text.replace("\n", " ") == "The header is `name    n`, the row `apple  12`."
+
+
+def test_ids_of_a_tracker_are_kept():
+    text = """# Feeds
+
+## Requirements
+- FEED-231: A feed can be added.
+- FEED-232: A feed that cannot be reached is marked.
+- UTF-8 titles are shown as they are.
+
+## Acceptance criteria
+- AC-1 (FEED-232): GIVEN a feed WHEN it times out THEN it is marked
+- AC-2 (ISO-8601): GIVEN a date WHEN it is shown THEN it is in this form
+"""
+    found = {each.id: each for each in parse_prd(text, "prds/feeds.md").requirements}
+    assert {"FEED-231", "FEED-232", "AC-1", "AC-2"} < {*found}
+    assert found["FEED-231"].text == "A feed can be added."
+    assert (found["AC-1"].parent, found["AC-2"].parent) == ("FEED-232", "")
+    assert "UTF-8" not in found

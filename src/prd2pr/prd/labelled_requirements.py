@@ -54,7 +54,7 @@ def find_labelled_requirements(outline: Outline, kinds: list[SectionKind], where
     for n, (name, rest) in definitions.items():
         container = definitions[belongs[n]][0] if belongs[n] in definitions else ""
         block = outline.blocks[n]
-        named, own = _named_first(rest) if get_requirement_kind(name) == "acceptance" else ((), rest)
+        named, own = _named_first(rest, known) if get_requirement_kind(name) == "acceptance" else ((), rest)
         text = "\n".join(part for part in (own, *details.get(n, ())) if part)
         parent = _parent(name, named, container, text, known, where=f"{where}:{block.line}")
         asked = kinds[n] == "question" or is_question(text)
@@ -129,10 +129,11 @@ def _refuse_duplicates(outline: Outline, found: dict[int, tuple[str, str]], wher
         first[get_requirement_key(name)] = line
 
 
-def _named_first(rest: str) -> tuple[tuple[str, ...], str]:
+def _named_first(rest: str, known: dict[str, str]) -> tuple[tuple[str, ...], str]:
     """Return the ids at the start of a text such as `(FR-2) GIVEN …`, and the text without them."""
     found = _NAMED_FIRST.match(rest)
-    named = find_mentioned_ids(found[1]) if found else ()
+    keys = map(get_requirement_key, re.split(r"[,\s]+", found[1])) if found else ()
+    named = (find_mentioned_ids(found[1]) or tuple(known[key] for key in keys if key in known)) if found else ()
     return (named, rest[found.end() :]) if found and named else ((), rest)
 
 

@@ -1,4 +1,7 @@
-"""Requirement ids in all their spellings: FR-1, FR-1.2, NFR-3, AC-4, FR1, fr-1, **FR-01**; and generated R-1a2b3c."""
+"""Requirement ids in all their spellings: FR-1, FR-1.2, NFR-3, AC-4, FR1, fr-1, **FR-01**; and generated R-1a2b3c.
+
+An item that starts with the id of a tracker, such as `FEED-231: …`, has that id.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ _DERIVED = r"R-[0-9a-f]{6,64}(?![0-9A-Za-z])"
 
 _MENTION = re.compile(rf"(?<![0-9A-Za-z_.-])(?:{_ID}|{_DERIVED})")
 _LABEL = re.compile(rf"[\[(`]{{0,2}}({_ID})[\])`]{{0,2}}(?:\s*[:.)–—-]+)?(?:\s+|$)(.*)", re.DOTALL)
+# Only before a colon, since "SHA-256 of the file" and "UTF-8 text" start with no label.
+_TRACKER_LABEL = re.compile(r"[\[(`]{0,2}([A-Z][A-Z0-9]{1,9}-[0-9]{1,6})[\])`]{0,2}\s*:\s+(.+)", re.DOTALL)
 _RANGE = re.compile(rf"({_ID})\s*(?:–|—|-|to|\.\.\.?|through)\s*({_ID})")
 _PARTS = re.compile(rf"([A-Za-z]+)[-_ ]?({_NUMBER})")
 
@@ -42,7 +47,7 @@ def get_requirement_key(requirement: str) -> str:
 
 def parse_leading_label(text: str) -> tuple[str, str] | None:
     """Return the id at the start of a text and the rest of the text, or None if it does not start with an id."""
-    found = _LABEL.match(text)
+    found = _LABEL.match(text) or _TRACKER_LABEL.match(text)
     return (normalize_id(found[1]), found[2].strip()) if found else None
 
 
