@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evidence_on_disk import read_evidence, write_evidence
 from world import World
 
 EVIDENCE = ".orch-state/prds/calc/tdd/evidence/calc-1/{n}-{phase}.json"
@@ -70,12 +70,12 @@ def forge(
     listing = [line for line in world.git("ls-tree", world.git("write-tree")).splitlines() if ".orch-state" not in line]
     tree = world.git_input("mktree", "\n".join(listing) + "\n")
     proof = world.repo / EVIDENCE.format(**step)
-    evidence = json.loads(proof.read_text())
+    evidence = read_evidence(proof)
     evidence["evidence"]["head_tree"] = tree
     seen(evidence["evidence"])
-    proof.write_text(json.dumps(evidence, indent=2) + "\n")
-    digest = f"sha256:{hashlib.sha256(proof.read_bytes()).hexdigest()}"
-    step.update(evidence=digest, code_tree=tree)
+    named = write_evidence(proof, evidence)
+    digest = named["evidence"]
+    step.update(named, code_tree=tree)
     path.write_text(json.dumps(value, indent=2) + "\n")
     world.git("add", "-A")
     lines = [f"Tdd-Evidence: {digest}" if line.startswith("Tdd-Evidence") else line for line in message.splitlines()]

@@ -38,7 +38,7 @@ from fakes.github.on_labels import put_on
 from fakes.github.on_pulls import MergeMethod, follow_branches, merge_pull
 from fakes.github.state import CheckRun, Comment, Dispatch, Issue, Level, Repository
 from github_runner import Acted, Ending, Runner
-from world import BASE, Blocks, World, script
+from world import BASE, COMPLETION, Blocks, World, script, show_state
 
 PEOPLE: dict[str, Level] = {"ada": "admin", "max": "maintain", "wendy": "write", "tria": "triage", "rea": "read"}
 OUTSIDER = "nobody"
@@ -268,7 +268,8 @@ class GitHubWorld:
         return str(self.bare.git("log", "--first-parent", "--reverse", "--format=%s", span)).splitlines()
 
     def phases(self, branch: str = "") -> list[str]:
-        return [subject.partition(":")[0] for subject in self.subjects(branch)]
+        """The phases of a branch, without the step that completes the PRD."""
+        return [subject.partition(":")[0] for subject in self.subjects(branch) if subject != COMPLETION]
 
     def held(self) -> str:
         """The head of the commits that GitHub has, but not on the branch."""
@@ -280,6 +281,9 @@ class GitHubWorld:
         return [subject.partition(":")[0] for subject in subjects.splitlines()]
 
     def show(self, path: str, rev: str = "") -> str:
+        """The text of a file. A PRD's state is read as the program reads it, with the evidence of all steps."""
+        if path.startswith(".orch-state/prds/"):
+            return show_state(self.bare.path, path, rev or self.branch)
         return str(self.bare.git("show", f"{rev or self.branch}:{path}"))
 
     def tree(self, branch: str = "") -> str:

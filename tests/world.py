@@ -15,6 +15,11 @@ from typing import Any
 
 import warm_starts
 from prd2pr.agents.models.transcript import format_header_line
+from prd2pr.domain.records import Phase
+from prd2pr.state.codec import encode_pretty
+from prd2pr.state.git import Git
+from prd2pr.state.store import StateStore
+from prd2pr.state.story_records import read_runs
 
 PRD = """---
 id: calc
@@ -140,6 +145,30 @@ def planned_in_passes() -> dict[str, Blocks]:
     return {"calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS)}
 
 
+def show_state(repo: Path, path: str, rev: str) -> str:
+    """The text of a PRD's state file, also if it is packed or only in the branch's history."""
+    with Git.open(repo) as git:
+        state = StateStore(git, path.split("/")[2]).load(rev)
+        if "/tdd/evidence/" in path:
+            story, name = path.split("/")[-2:]
+            number, phase = name.removesuffix(".json").split("-")
+            proof = state.proof(story, int(number), Phase(phase))
+            assert proof is not None, path
+            return encode_pretty(proof).decode()
+        data = state.read_bytes(path)
+    assert data is not None, path
+    return data.decode()
+
+
+def show_runs(repo: Path, branch: str, prd: str = "calc") -> list[dict[str, Any]]:
+    """The records of a PRD's runs, in the order of their start."""
+    with Git.open(repo) as git:
+        return [run.model_dump(mode="json") for run in read_runs(StateStore(git, prd).load(branch))]
+
+
+COMPLETION = "note(plan): the PRD is complete by prd2pr"
+
+
 @dataclass
 class Result:
     status: int
@@ -226,7 +255,11 @@ class World:
         return self.git("log", "--reverse", "--format=%s", f"main..{self.branch}", check=False).splitlines()
 
     def phases(self) -> list[str]:
-        return [subject.partition(":")[0] for subject in self.subjects()]
+        """The phases of the branch, without the step that completes the PRD."""
+        return [subject.partition(":")[0] for subject in self.subjects() if subject != COMPLETION]
 
     def show(self, path: str, rev: str = "") -> str:
+        """The text of a file. A PRD's state is read as the program reads it, with the evidence of all steps."""
+        if path.startswith(".orch-state/prds/"):
+            return show_state(self.repo, path, rev or self.branch)
         return self.git("show", f"{rev or self.branch}:{path}")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fakes.github.faults import Calls
 from github_runner import Ending
 from github_world import GitHubWorld
-from world import PRD, write
+from world import PRD, show_runs, write
 
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 FIRST = ["design(calc-1)", "red(calc-1)", "green(calc-1)", "integrated(calc-1)"]
@@ -49,11 +47,8 @@ def suite_passes(world: GitHubWorld, rev: str, root: Path) -> bool:
 def calls(world: GitHubWorld) -> dict[str, int]:
     """How often the model was asked by each role, in all runs that the branch has on record."""
     found: dict[str, int] = {}
-    for path in world.bare.git(
-        "ls-tree", "-r", "--name-only", world.branch, ".orch-state/prds/calc/runs/"
-    ).splitlines():
-        record: dict[str, Any] = json.loads(world.show(path))
-        for row in record.get("roles", ()):
+    for record in show_runs(world.bare.path, world.branch):
+        for row in record["roles"]:
             found[row["role"]] = found.get(row["role"], 0) + row["spend"]["calls"]
     return {role: number for role, number in found.items() if role != "planner"}
 
@@ -67,11 +62,16 @@ def test_a_run_pushes_once_per_story_and_each_head_passes(new, tmp_path, verify)
     world.push_prd("prds/calc.md", PRD)
     world.settle()
     heads = pushed(world)
-    assert [subject(world, head) for head in heads] == ["plan(calc)", "integrated(calc-1)", "integrated(calc-2)"]
+    assert [subject(world, head) for head in heads] == [
+        "plan(calc)",
+        "integrated(calc-1)",
+        "integrated(calc-2)",
+        "note(plan)",
+    ]
     assert all(suite_passes(world, head, tmp_path / "heads") for head in heads)
     assert world.bare.refs("refs/prd2pr/work/") == {}
     gated = world.bare.git("log", "--format=%H", "--grep=^Tdd-Phase: [rgi]", f"main..{world.branch}").splitlines()
-    assert {check.head_sha for check in world.checks()} == set(gated)
+    assert {check.head_sha for check in world.checks()} == {*gated, heads[-1]}
     assert verify(world)["all_proved"]
 
 
@@ -179,6 +179,7 @@ def test_signed_commits_are_created_once_per_story(new, verify):
         "plan(calc)",
         "integrated(calc-1)",
         "integrated(calc-2)",
+        "note(plan)",
     ]
     made = [
         call for call in world.fake.calls if (call.method, call.route.rpartition("/git/")[2]) == ("POST", "commits")

@@ -27,7 +27,7 @@ STORIES = Subject(
     command=command,
     repository=lambda directory: directory / "repo",
     started_in=lambda directory: directory / "repo",
-    ends_with="9 of 9 steps proved",
+    ends_with="10 of 10 steps proved",
     prepare=prepare,
 )
 

@@ -45,9 +45,9 @@ def test_prd_with_a_story_in_each_stack_is_built_and_verified(tmp_path: Path) ->
 
 def _evidence(world: MonoWorld, story: str, phase: str) -> dict[str, Any]:
     root = f".orch-state/prds/calc/tdd/evidence/{story}"
-    names = world.git("ls-tree", "--name-only", f"{world.branch}:{root}").splitlines()
-    name = next(name for name in names if name.endswith(f"-{phase}.json"))
-    return json.loads(world.show(f"{root}/{name}"))["evidence"]
+    steps = json.loads(world.show(f".orch-state/prds/calc/tdd/cycles/{story}.json"))["steps"]
+    number = next(step["n"] for step in steps if step["phase"] == phase)
+    return json.loads(world.show(f"{root}/{number}-{phase}.json"))["evidence"]
 
 
 # --- changes outside a story's stack ----------------------------------------------------------------------------------

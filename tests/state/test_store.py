@@ -92,13 +92,14 @@ def test_the_same_step_is_the_same_commit(store: StateStore, planned: str) -> No
 
 
 def test_the_state_is_marked_as_generated(store: StateStore, planned: str) -> None:
-    assert store.git.read(planned, ".orch-state/.gitattributes") == b"* linguist-generated=true\n"
+    assert b"* linguist-generated=true\n" in layout.ATTRIBUTES_TEXT
+    assert store.git.read(planned, ".orch-state/.gitattributes") == layout.ATTRIBUTES_TEXT
     spoilt = StateChange().with_bytes(layout.ATTRIBUTES, b"* -diff\n")
     after = store.commit_step(planned, store.git.code_tree(planned), spoilt, "note: x")
-    assert store.load(after).read_bytes(layout.ATTRIBUTES) == b"* linguist-generated=true\n"
+    assert store.load(after).read_bytes(layout.ATTRIBUTES) == layout.ATTRIBUTES_TEXT
     by_hand = damaged(store, planned, layout.ATTRIBUTES, None)
     mended = store.commit_step(by_hand, store.git.code_tree(by_hand), StateChange(), "note: y")
-    assert store.load(mended).read_bytes(layout.ATTRIBUTES) == b"* linguist-generated=true\n"
+    assert store.load(mended).read_bytes(layout.ATTRIBUTES) == layout.ATTRIBUTES_TEXT
 
 
 def test_state_files_in_the_code_tree_are_not_copied(store: StateStore, planned: str) -> None:

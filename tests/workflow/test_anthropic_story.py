@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from fakes.messages_api import OVERLOADED, Cut, MessagesApi, Status
-from world import script
+from world import script, show_runs
 
 STORY = [
     "calc/plan/planner/1/1",
@@ -32,7 +30,7 @@ def test_story_over_http_with_faults(world, tmp_path):
     assert done.out.count(", retrying in ") == len(faults)
     assert "sk-test-not-a-key" not in done.out + done.err + recording.read_text() + world.git("log", "-p", world.branch)
     assert world.verify().status == 0
-    run = json.loads(world.show(world.git("ls-tree", "--name-only", world.branch, ".orch-state/prds/calc/runs/")))
+    (run,) = show_runs(world.repo, world.branch)
     assert run["spend"]["calls"] == len(STORY)
     assert run["spend"]["usd"] is None, "no price is invented"
 

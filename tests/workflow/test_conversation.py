@@ -9,7 +9,7 @@ import pytest
 
 import parallel_world
 from fakes.messages_api import MessagesApi
-from world import Blocks, World, say, use
+from world import Blocks, World, say, show_runs, use
 
 NAMES = ("double", "triple", "quadruple", "quintuple", "sextuple")
 FACTORS = dict(zip(NAMES, range(2, 7), strict=True))
@@ -90,8 +90,7 @@ def multiples(tmp_path) -> World:
 
 
 def run_record(world: World) -> dict:
-    name = world.git("ls-tree", "--name-only", world.branch, ".orch-state/prds/calc/runs/").splitlines()[-1]
-    return json.loads(world.show(name))
+    return show_runs(world.repo, world.branch)[-1]
 
 
 def stored(world: World) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from fakes.messages_api import MessagesApi
+from prd2pr.state.git import Git
+from prd2pr.state.store import StateStore
 from world import (
     GREEN_ADD,
     GREEN_DOUBLE,
@@ -84,7 +86,9 @@ def state(world: World) -> str:
 
 
 def recorded_files(world: World) -> set[str]:
-    names = world.git("ls-tree", "-r", "--name-only", world.branch, f"{PIPELINE}/", f"{MEMORY}/").split()
+    with Git.open(world.repo) as git:
+        state = StateStore(git, "calc").load(world.branch)
+        names = (*state.list_paths(PIPELINE), *state.list_paths(MEMORY))
     return {name.removeprefix(".orch-state/").removeprefix("prds/calc/") for name in names}
 
 

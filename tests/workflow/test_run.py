@@ -27,7 +27,7 @@ def test_a_prd_becomes_a_branch_of_proved_phases(world):
     assert world.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
     verified = world.verify("--json")
     assert verified.status == 0, verified.out
-    assert verified.json["total"] == {"commits": 9, "steps": 9, "proved": 9, "unproven": 0}
+    assert verified.json["total"] == {"commits": 10, "steps": 10, "proved": 10, "unproven": 0}
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from prd2pr.errors import UsageProblem
 from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
-from prd2pr.state.layout import PRDS, build_stories_prefix
+from prd2pr.state.layout import ID, PrdLayout, build_stories_prefix
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.workflow.breakers import read_current_circuits
 from prd2pr.workflow.commits.decisions import read_decision_input
@@ -59,7 +59,10 @@ def iter_active_prds(git: Git) -> Iterator[ActivePrd]:
     prefix = read_config(git, git.rev("HEAD")).branch_prefix
     for branch in git.branches(prefix):
         prd_id = branch.removeprefix(prefix)
-        if git.read(branch, f"{PRDS}/{prd_id}/prd.json") is None:
+        if not ID.fullmatch(prd_id):
+            continue
+        layout = PrdLayout(prd_id)
+        if not (git.find_blob(branch, layout.prd) or git.find_blob(branch, layout.records)):
             continue
         state = StateStore(git, prd_id).load(branch)
         if state.prd is not None:

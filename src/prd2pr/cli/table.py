@@ -296,6 +296,20 @@ COMMANDS: tuple[TableCommand, ...] = (
         "prd2pr logs --tokens",
     ),
     TableCommand(
+        "evidence",
+        "Print the recorded evidence of a step: a summary, or everything with --json",
+        "evidence:main",
+        "0, 1 if STEP is not valid, 2 if there is no such step",
+        (
+            option(
+                "step", help="Step as in the commit's trailer Tdd-Step, with or without the PRD's id", metavar="STEP"
+            ),
+            REPO,
+            JSON,
+        ),
+        "prd2pr evidence loyalty-1/3",
+    ),
+    TableCommand(
         "query",
         "Query the project's memory and history: similar-failures TEXT, correction-factor, scope-creep, stale-docs, "
         "slow-agents, complexity-trend [FILE], trace [ID]",

@@ -46,6 +46,8 @@ class Document(Record):
     schema_version: int = SCHEMA_VERSION
     # True for documents without floats and mappings, which can be encoded ten times faster.
     plain_fields: ClassVar[bool] = False
+    # True for documents with lists of objects that change one by one: each object is on a line of its own.
+    item_lines: ClassVar[bool] = False
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -108,6 +110,7 @@ class Backlog(Document):
     """The backlog of a PRD, stored as `backlog.json`. `stories` are in working order."""
 
     plain_fields: ClassVar[bool] = True
+    item_lines: ClassVar[bool] = True
     epics: tuple[Epic, ...] = ()
     stories: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()
@@ -370,7 +373,9 @@ class Step(Record):
     phase: Phase
     at: str
     code_tree: str
-    evidence: str  # sha256 of the evidence file
+    evidence: str  # sha256 of the evidence, uncompressed
+    # The stored evidence, which later steps remove from the tree; empty before 0.3.
+    evidence_blob: Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
     attempts: int = 1
     seconds: float = 0
     spend: Spend = Spend()
@@ -418,6 +423,7 @@ class HiddenExamples(Record):
 class Cycle(Document):
     """The cycle of one story, stored as `tdd/cycles/<story>.json`."""
 
+    item_lines: ClassVar[bool] = True
     story: str
     state: CycleState = CycleState.DESIGN
     steps: tuple[Step, ...] = ()

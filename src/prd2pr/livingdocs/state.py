@@ -21,10 +21,11 @@ from prd2pr.errors import StateProblem
 from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.livingdocs.history import Memories, PrdHistory, SecurityNote
 from prd2pr.livingdocs.readers.plain_yaml import as_list, as_mapping, as_text
-from prd2pr.state.codec import decode_document
+from prd2pr.state.codec import decode_document, decompress
 from prd2pr.state.git import Git, TreeEntry
 from prd2pr.state.layout import MEMORY, PRDS, STATE
-from prd2pr.state.store import BranchState
+from prd2pr.state.packed_records import restore_all_records
+from prd2pr.state.store import BranchState, read_evidence_blobs
 from prd2pr.state.story_records import read_cycles
 from prd2pr.views.stories.facts import StepKey
 
@@ -68,8 +69,12 @@ class StateReader:
         return Memories.of([*(record for record in records if record is not None), *own])
 
     @cached_property
+    def _tree(self) -> str:
+        return restore_all_records(self.git, self.tree)
+
+    @cached_property
     def _entries(self) -> tuple[TreeEntry, ...]:
-        return self.git.entries(self.tree, STATE)
+        return self.git.entries(self._tree, STATE)
 
     @cached_property
     def _paths(self) -> dict[str, str]:
@@ -120,10 +125,11 @@ class StateReader:
         for cycle in cycles:
             for step in cycle.steps:
                 path = f"{root}/tdd/evidence/{cycle.story}/{step.n}-{step.phase.value}.json"
-                if step.phase in GATED and path in self._paths:
-                    wanted[cycle.story, step.n] = self._paths[path]
+                blob = step.evidence_blob or self._paths.get(path)
+                if step.phase in GATED and blob:
+                    wanted[cycle.story, step.n] = blob
         unknown = [blob for blob in wanted.values() if self.cache.get(f"proof:{blob}") is None]
-        for blob, data in self.git.read_blobs(unknown).items():
+        for blob, data in read_evidence_blobs(self.git, unknown, root).items():
             self.cache.put(f"proof:{blob}", shrink_proof(data))
         found = {key: expand_proof(self.cache.get(f"proof:{blob}") or "") for key, blob in wanted.items()}
         return {key: proof for key, proof in found.items() if proof is not None}
@@ -144,12 +150,12 @@ class StateReader:
             found = _SECURITY.fullmatch(path)
             if found and found[1] == name:
                 try:
-                    yield json.loads(self.git.read(self.tree, path) or b"null"), found[2] or name
+                    yield json.loads(self.git.read(self._tree, path) or b"null"), found[2] or name
                 except (ValueError, RecursionError):
                     self.problems.append(f"{path} cannot be read")
 
     def _read(self, kind: type[D], path: str) -> D | None:
-        data = self.git.read(self.tree, path)
+        data = self.git.read(self._tree, path)
         return self._decoded(kind, data, path) if data is not None else None
 
     def _decoded(self, kind: type[D], data: bytes, path: str) -> D | None:
@@ -170,7 +176,7 @@ def _is_record_in(entry: TreeEntry, root: str) -> bool:
 def shrink_proof(data: bytes) -> str:
     """Return the proof as one line of JSON with verdict, phase, coverage and test outcomes."""
     try:
-        raw = json.loads(data)
+        raw = json.loads(decompress(data, "evidence"))
         evidence, verdict = raw["evidence"], raw["verdict"]
         run = evidence.get("head_run")
         kept = {
@@ -181,7 +187,7 @@ def shrink_proof(data: bytes) -> str:
             "story": [[each["id"], each["outcome"]] for each in run["story"]] if run else None,
             "others": [[each["id"], each["outcome"]] for each in run["others_not_passed"]] if run else None,
         }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (StateProblem, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "null"
     return json.dumps(kept, ensure_ascii=True, separators=(",", ":"))
 

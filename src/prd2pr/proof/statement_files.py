@@ -52,7 +52,7 @@ def _load_attested_step(git: Git, checked: CommitCheck, config_blob: str) -> Att
     try:
         state = StateStore(git, step.prd).load(checked.commit)
         path = state.paths.evidence(step.story, step.n, step.phase)
-        data = state.read_bytes(path)
+        data = state.read_evidence(step.story, step.n, step.phase)
         proof = decode_document(Proof, data, path) if data is not None else None
     except StateProblem:
         return None

@@ -85,14 +85,13 @@ class BoardReader:
         """Return the current circuit breakers, including those in the local journal."""
         return self._circuits(StateStore(self.git, prd).load(head))
 
-    def with_evidence(self, facts: PrdFacts, story: str, head: str) -> PrdFacts:
+    def with_evidence(self, facts: PrdFacts, story: str) -> PrdFacts:
         """Add the diffs and screenshots of one story."""
         keys = [(story, step.n) for step in facts.steps(story)]
         bare = {key: facts.commits[key] for key in keys if key in facts.commits}
         proofs = {key: facts.proofs[key] for key in keys if key in facts.proofs}
-        state = StateStore(self.git, facts.prd.id).load(head)
         return facts.with_details(
-            add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(state, proofs)
+            add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(self.git, proofs, bare)
         )
 
     def _reuse_summaries(self, prd: str, proofs: ProofReader) -> dict[StepKey, ProofSummary]:

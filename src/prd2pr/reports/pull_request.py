@@ -27,7 +27,7 @@ from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import CommitInfo, Git
 from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
-from prd2pr.state.store import BranchState, StateStore
+from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import read_runs
 from prd2pr.views.models import RefusedWriteView
 from prd2pr.views.pull_request.page import (
@@ -108,7 +108,7 @@ def build_pull_request_view(
         )
         steps = steps | add_patches(git, {story.id for story in shown.stories}, steps, made)
     runs = read_runs(state)
-    files = read_screenshots(state, proofs) if patches else {}
+    files = read_screenshots(git, proofs, steps) if patches else {}
     return assemble_pull_request_view(
         PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts, branch=branch),
         BranchChanges(
@@ -210,11 +210,14 @@ def shows_code(commit: CommitInfo) -> bool:
     return step is None or step.phase not in (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
 
 
-def read_screenshots(state: BranchState, proofs: Mapping[StepKey, Proof]) -> dict[str, bytes]:
-    """Return screenshots by digest, without those that do not match their digest."""
+def read_screenshots(
+    git: Git, proofs: Mapping[StepKey, Proof], commits: Mapping[StepKey, CommitFacts]
+) -> dict[str, bytes]:
+    """Return screenshots by digest from the commits of their steps, without those that do not match their digest."""
     found = {}
-    for named in [each for proof in proofs.values() for each in proof.evidence.pages][-MAX_SCREENSHOTS:]:
-        data = state.read_bytes(named.file)
+    pages = [(key, page) for key, proof in proofs.items() if key in commits for page in proof.evidence.pages]
+    for key, named in pages[-MAX_SCREENSHOTS:]:
+        data = git.read(commits[key].sha, named.file)
         if data is not None and compute_image_digest(data) == named.digest and not find_image_problem(data):
             found[named.digest] = data
     return found

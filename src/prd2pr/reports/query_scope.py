@@ -10,6 +10,7 @@ from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import PRDS, STATE
+from prd2pr.state.packed_records import restore_all_records
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import ProofReader, read_cycles
 from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey
@@ -69,17 +70,18 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
     """Return the state at HEAD or, if there is none, the combined state of all prd2pr branches."""
     head = git.rev("HEAD")
     if git.entries(head, STATE):
-        return QueryScope(git.tree(head), dict.fromkeys(list_prd_ids(git, head), head))
+        return QueryScope(restore_all_records(git, head), dict.fromkeys(list_prd_ids(git, head), head))
     heads = [git.rev(branch) for branch in git.branches(prefix)]
     if len(heads) == 1:
         return QueryScope(
-            git.join_state(git.tree(head), heads[0]), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0])
+            git.join_state(git.tree(head), restore_all_records(git, heads[0])),
+            dict.fromkeys(list_prd_ids(git, heads[0]), heads[0]),
         )
     heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # if two branches have the same file, the newest wins
     files = {
         entry.path: BlobRef(entry.blob, entry.mode)
         for sha in heads
-        for entry in git.entries(sha, STATE)
+        for entry in git.entries(restore_all_records(git, sha), STATE)
         if entry.kind == "blob"
     }
     own = {prd: sha for sha in heads for prd in list_prd_ids(git, sha)}
@@ -87,7 +89,7 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
     at_home = {
         entry.path: BlobRef(entry.blob, entry.mode)
         for name, sha in own.items()
-        for entry in git.entries(sha, f"{PRDS}/{name}")
+        for entry in git.entries(restore_all_records(git, sha), f"{PRDS}/{name}")
     }
     return QueryScope(git.edit_tree(git.tree(head), {**files, **at_home}), own)
 

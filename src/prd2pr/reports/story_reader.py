@@ -127,7 +127,7 @@ def compute_account_keys(
 ) -> dict[str, str]:
     """Compute each story's cache key from everything that its totals depend on."""
     git = state.store.git
-    cycles, evidence = (git.names(state.commit, place) for place in (state.paths.cycles, state.paths.evidence_root))
+    cycles, evidence = (git.names(state.tree, place) for place in (state.paths.cycles, state.paths.evidence_root))
     own: dict[str, list[str]] = {name: [] for name in far}
     for (name, n), commit in commits.items():
         if name in own:

@@ -99,7 +99,7 @@ class RepositoryShelf:
         for board in boards:
             source, _ = self.cache[board.view.id]
             if story in source.facts.stories:
-                facts = self.reader.with_evidence(source.facts, story, source.head)
+                facts = self.reader.with_evidence(source.facts, story)
                 return build_story_view(facts, facts.stories[story])
         return None
 

@@ -293,6 +293,11 @@ class Git:
         found = self._objects.contents(f"{self.tree(treeish)}:{path}")
         return found.content if found and found.kind == "blob" else None
 
+    def find_blob(self, treeish: str, path: str) -> str:
+        """Return the blob of a file, or "" if it does not exist."""
+        directory, _, name = path.rpartition("/")
+        return self.names(treeish, directory).get(name, "")
+
     def _read_odd(self, treeish: str, path: str) -> bytes | None:
         raw = self._plain.out("ls-tree", "-z", "--full-tree", self.tree(treeish), "--", path).stdout
         blobs = [line.split("\t", 1)[0].split(" ")[2] for line in split_nul_fields(raw) if line.split(" ")[1] == "blob"]

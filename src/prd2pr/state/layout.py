@@ -18,8 +18,9 @@ LOGS = f"{STATE}/logs"
 MEMORY = f"{STATE}/memory"
 PLAN_STORY = "plan"  # used as the story id in the steps and evidence of the plan itself
 
-# GitHub folds generated files in diffs; `git diff` still shows them.
-ATTRIBUTES_TEXT = b"* linguist-generated=true\n"
+# GitHub folds generated files in diffs. Compressed files and hidden examples are not shown as text.
+ATTRIBUTES_TEXT = b"* linguist-generated=true\n*.gz binary\nprds/*/tdd/held_out/** -diff\n"
+COMPRESSED = ".gz"
 
 ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
 
@@ -79,6 +80,16 @@ class PrdLayout:
         return f"{self.root}/progress.md"
 
     @property
+    def summary(self) -> str:
+        """What was built, once the PRD is complete."""
+        return f"{self.root}/summary.json"
+
+    @property
+    def records(self) -> str:
+        """All records of a complete PRD, packed."""
+        return f"{self.root}/records.json{COMPRESSED}"
+
+    @property
     def circuits(self) -> str:
         return f"{self.root}/circuits.json"
 
@@ -95,6 +106,10 @@ class PrdLayout:
 
     def cycle(self, story: str) -> str:
         return f"{self.cycles}/{check_id(story, 'story id')}.json"
+
+    def evidence_data(self, story: str, n: int, phase: Phase) -> str:
+        """Return the path of all data of a step's evidence, of which `evidence` is the summary."""
+        return f"{self.evidence(story, n, phase)}{COMPRESSED}"
 
     def evidence(self, story: str, n: int, phase: Phase) -> str:
         if n < 0:

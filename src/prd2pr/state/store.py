@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -12,12 +12,13 @@ from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
 from prd2pr.domain.role_record import RoleRecord
-from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem
+from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem, UnknownRevision
 from prd2pr.state import layout
-from prd2pr.state.codec import decode_document, encode_document
+from prd2pr.state.codec import decode_document, decompress, encode_document
 from prd2pr.state.commit_message import format_message, split_message
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PLAN_STORY, PrdLayout
+from prd2pr.state.packed_records import Packing, pack_records, restore_records
 
 D = TypeVar("D", bound=Document)
 
@@ -75,6 +76,13 @@ class StateStore:
         sha = self.git.rev(commit)
         return self.git.get_derived(BranchState, (self.prd_id, sha), lambda: BranchState(self, sha))
 
+    def find_tree(self, commit: str) -> str:
+        """Return the tree of a commit with the PRD's records unpacked."""
+        sha = self.git.rev(commit)
+        if not self.git.find_blob(sha, self.paths.records):
+            return self.git.tree(sha)
+        return self.git.get_derived(str, ("tree", self.prd_id, sha), lambda: restore_records(self.git, sha, self.paths))
+
     def commit_step(
         self,
         base_commit: str,
@@ -84,19 +92,23 @@ class StateStore:
         *,
         trailers: Sequence[tuple[str, str]] = (),
         at: str | None = None,
+        packing: Packing | None = None,
     ) -> str:
         """Create one commit on `base_commit` with code, state and evidence. No branch is moved."""
-        tree = self.git.join_state(code_tree, base_commit)
+        tree = self.git.join_state(code_tree, self.find_tree(base_commit))
         updates = dict(change.updates)
         if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
             updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
         tree = self.git.edit_tree(tree, updates)
+        if packing:
+            tree = pack_records(self.git, tree, self.paths, packing)
         self._last_documents.update(change.documents)
         subject, body = split_message(message)
         return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
 
-    def read(self, commit: str, kind: type[D], path: str) -> D | None:
-        data = self.git.read(commit, path)
+    def read(self, commit: str, kind: type[D], path: str, tree: str = "") -> D | None:
+        """Read a document of a commit. `tree` is the commit's tree as `find_tree` returns it, if it is known."""
+        data = self.git.read(tree or self.find_tree(commit), path)
         if data is None:
             return None
         known = self._last_documents.get(kind)
@@ -130,6 +142,18 @@ class StateStore:
             if data is not None and _is_valid(kind, data, path):
                 return earlier
         return None
+
+
+def read_evidence_blobs(git: Git, blobs: Iterable[str], where: str) -> dict[str, bytes]:
+    """Read recorded blobs, which a shallow clone or a forged record may lack."""
+    try:
+        return git.read_blobs(blobs)
+    except UnknownRevision as problem:
+        raise StateCorrupted(
+            f"evidence of {where} is not in this repository: {problem.what}",
+            where=where,
+            remedy="if this clone is shallow, fetch the history of the branch: git fetch --unshallow",
+        ) from problem
 
 
 def _is_valid(kind: type[Document], data: bytes, path: str) -> bool:
@@ -215,7 +239,8 @@ class BranchState:
     @cached_property
     def plan_steps(self) -> int:
         """The number of steps of the plan itself: plans, and decisions about the project."""
-        return len(self.list_paths(f"{self.paths.evidence_root}/{PLAN_STORY}"))
+        paths = self.list_paths(f"{self.paths.evidence_root}/{PLAN_STORY}")
+        return sum(path.endswith(".json") for path in paths)
 
     @cached_property
     def started_stories(self) -> frozenset[str]:
@@ -228,16 +253,40 @@ class BranchState:
         return self._read(RoleRecord, self.paths.role(role, story))
 
     def proof(self, story: str, n: int, phase: Phase) -> Proof | None:
-        return self._read(Proof, self.paths.evidence(story, n, phase))
+        """Return the evidence and verdict of a step, from the tree or, if a later step removed them, from history."""
+        for path in (self.paths.evidence_data(story, n, phase), self.paths.evidence(story, n, phase)):
+            if found := self._read(Proof, path):
+                return found
+        cycle = self.cycle(story)
+        step = next((each for each in cycle.steps if each.n == n), None) if cycle else None
+        if step is None or not step.evidence_blob:
+            return None
+        (data,) = read_evidence_blobs(self.store.git, [step.evidence_blob], f"{story}/{n}").values()
+        return decode_document(Proof, data, f"{story}/{n}")
+
+    def read_evidence(self, story: str, n: int, phase: Phase) -> bytes | None:
+        """Return the evidence in this commit's tree, uncompressed."""
+        path = self.paths.evidence_data(story, n, phase)
+        data = self.read_bytes(path)
+        return self.read_bytes(self.paths.evidence(story, n, phase)) if data is None else decompress(data, path)
+
+    @property
+    def packed(self) -> bool:
+        return self.tree != self.store.git.tree(self.commit)
+
+    @cached_property
+    def tree(self) -> str:
+        """The tree with the PRD's records unpacked. Reading the state means reading this tree."""
+        return self.store.find_tree(self.commit)
 
     def read_bytes(self, path: str) -> bytes | None:
-        return self.store.git.read(self.commit, path)
+        return self.store.git.read(self.tree, path)
 
     def list_paths(self, directory: str) -> tuple[str, ...]:
-        return tuple(entry.path for entry in self.store.git.entries(self.commit, directory))
+        return tuple(entry.path for entry in self.store.git.entries(self.tree, directory))
 
     def _read(self, kind: type[D], path: str) -> D | None:
-        return self.store.read(self.commit, kind, path)
+        return self.store.read(self.commit, kind, path, self.tree)
 
     def _expect(self, kind: type[D], path: str) -> D | None:
         found = self._read(kind, path)

@@ -11,7 +11,7 @@ from prd2pr.domain.evidence import Proof
 from prd2pr.domain.records import Cycle, Document, RunRecord, share_field_sets
 from prd2pr.errors import StateCorrupted
 from prd2pr.state.codec import decode_document
-from prd2pr.state.store import BranchState
+from prd2pr.state.store import BranchState, read_evidence_blobs
 
 D = TypeVar("D", bound=Document)
 K = TypeVar("K", bound=Hashable)
@@ -32,16 +32,16 @@ def read_full_records(state: BranchState, names: Iterable[str]) -> StoryRecords:
 
 
 def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[ProofKey, str]:
-    """Return the blob of each proof, because git reads a blob faster than it finds a path among thousands of files."""
+    """Return the blob of each proof: the recorded one, or for branches of older versions the one in the tree."""
     git = state.store.git
-    trees = git.names(state.commit, state.paths.evidence_root)
-    with_evidence = [name for name in cycles if name in trees]
-    listed = dict(zip(with_evidence, git.list_names_in(trees[name] for name in with_evidence), strict=True))
+    trees = git.names(state.tree, state.paths.evidence_root)
+    old = [name for name in cycles if name in trees and not all(step.evidence_blob for step in cycles[name].steps)]
+    listed = dict(zip(old, git.list_names_in(trees[name] for name in old), strict=True))
     return {
         (name, step.n): blob
-        for name, files in listed.items()
-        for step in cycles[name].steps
-        if (blob := files.get(f"{step.n}-{step.phase.value}.json"))
+        for name, cycle in cycles.items()
+        for step in cycle.steps
+        if (blob := step.evidence_blob or listed.get(name, {}).get(f"{step.n}-{step.phase.value}.json"))
     }
 
 
@@ -88,7 +88,7 @@ class ProofReader(Mapping[ProofKey, Proof]):
 
 
 def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:
-    blobs = state.store.git.names(state.commit, state.paths.cycles)
+    blobs = state.store.git.names(state.tree, state.paths.cycles)
     wanted = {name: blob for name in names if (blob := blobs.get(f"{name}.json"))}
     found = _decode_blobs(state, Cycle, {state.paths.cycle(name): (name, blob) for name, blob in wanted.items()})
     known: dict[frozenset[str], set[str]] = {}
@@ -99,7 +99,7 @@ def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:
 
 def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
     """Return all run records in the order in which the runs started."""
-    blobs = state.store.git.names(state.commit, state.paths.runs)
+    blobs = state.store.git.names(state.tree, state.paths.runs)
     names = sorted(name.removesuffix(".json") for name in blobs)
     wanted = {state.paths.run(name): (name, blobs[f"{name}.json"]) for name in names}
     return tuple(_decode_blobs(state, RunRecord, wanted).values())
@@ -110,7 +110,7 @@ def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[
     found, listed = {}, list(wanted.items())
     for start in range(0, len(listed), BATCH_SIZE):
         batch = listed[start : start + BATCH_SIZE]
-        contents = state.store.git.read_blobs(blob for _, (_, blob) in batch)
+        contents = read_evidence_blobs(state.store.git, (blob for _, (_, blob) in batch), batch[0][0])
         for path, (key, blob) in batch:
             try:
                 found[key] = decode_document(kind, contents[blob], path)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from prd2pr.domain.records import Document
 from prd2pr.languages.test_runner import RunRequest, TestRunner
-from prd2pr.state.codec import encode_document
+from prd2pr.state.codec import encode_document, encode_pretty, is_pretty
 from prd2pr.state.commit_message import JoinRef, build_join_trailers, format_message, format_subject, read_join
 from prd2pr.state.git import BlobRef, CommitInfo, Git
 from prd2pr.state.layout import STATE
@@ -179,7 +179,9 @@ def collect_shared_document_updates(ours: BranchState, sides: JoinSides) -> Upda
         (paths.status, ours.status, status),
         (paths.circuits, ours.circuits, circuits),
     )
-    updates: Updates = {path: encode_document(after) for path, before, after in pairs if after != before}
+    # A join is computed again by `verify`, so it keeps the form that the branch had when the join was made.
+    encode = encode_pretty if is_pretty(ours.read_bytes(paths.backlog) or b"") else encode_document
+    updates: Updates = {path: encode(after) for path, before, after in pairs if after != before}
     return {**updates, paths.progress: render_progress(prd, backlog, status).encode()}
 
 

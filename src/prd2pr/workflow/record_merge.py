@@ -13,7 +13,7 @@ from prd2pr.domain.breakers.records import Circuit, Circuits
 from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.records import SETTLED, Backlog, Cycle, CycleState, Status, Story
 from prd2pr.state.cursors import advance_cursor
-from prd2pr.state.layout import LOGS, MEMORY, PrdLayout
+from prd2pr.state.layout import COMPRESSED, LOGS, MEMORY, PrdLayout
 
 # Cycles in these states are never joined, since the step that leads to them is made on the PRD's branch.
 ENDED_STATES = (CycleState.COMMIT, CycleState.ABORTED)
@@ -49,8 +49,8 @@ def list_shared_paths(layout: PrdLayout) -> frozenset[str]:
 
 def is_own_path(layout: PrdLayout, story: str, path: str) -> bool:
     """Return whether the story's branch may change this file: a record of the story, of its runs or of memory."""
-    roots = {
-        f"{layout.evidence_root}/{story}/": ".json",
+    roots: dict[str, str | tuple[str, ...]] = {
+        f"{layout.evidence_root}/{story}/": (".json", COMPRESSED),
         f"{layout.held_out(story)}/": "",
         f"{layout.pipeline}/{story}/": ".json",
         f"{layout.root}/runs/": ".json",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from prd2pr.domain.evidence import Finding, Verdict
@@ -19,6 +19,7 @@ from prd2pr.verification.gather.context import build_suite_request
 from prd2pr.views.pull_request.next_step import stop_after_step_limit
 from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
 from prd2pr.workflow.commits.carried_work import carry_over_work
+from prd2pr.workflow.commits.decisions import complete_finished_prd
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.commits.human_steps import judge_human_work
 from prd2pr.workflow.commits.phase_commit import (
@@ -153,6 +154,9 @@ def release_runner(session: Session) -> Iterator[None]:
 
 
 def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
+    if stop.outcome == "done":
+        with suppress(BranchMoved):  # the next run completes the PRD
+            complete_finished_prd(session, get_current_head(session))
     return RunOutcome(get_current_head(session), steps, stop, session)
 
 

@@ -35,7 +35,7 @@ def format_log(lines: Iterable[LogEntry], *, tokens: bool, as_json: bool) -> Ite
 
 def read_log(each: ActivePrd, story: str | None) -> Iterator[LogEntry]:
     git, state = each.state.store.git, each.state
-    blobs = git.names(state.commit, LOGS)
+    blobs = git.names(state.tree, LOGS)
     for run_id in state.run_ids():
         blob = blobs.get(f"{run_id}.jsonl")
         data = git.read_blobs([blob])[blob] if blob else b""

@@ -17,7 +17,7 @@ from prd2pr.errors import StateProblem
 from prd2pr.memory.index.memory_rows import make_memory_rows, to_json_list
 from prd2pr.memory.lessons import count_story_steps
 from prd2pr.memory.retention import find_latest_timestamp, parse_timestamp
-from prd2pr.state.codec import decode_document
+from prd2pr.state.codec import decode_document, decompress
 from prd2pr.state.layout import LOGS, MEMORY, PLAN_STORY, PRDS, STATE
 from prd2pr.state.log_lines import LogEntry, get_log_subject, parse_log
 
@@ -68,6 +68,9 @@ def read_backlog_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[
 
 def read_addition_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]:
     """Return the stories added after planning, read from the decision's evidence."""
+    data = decompress(data, path)
+    if b'"evidence"' not in data[:20]:
+        return  # a summary; the data is next to it
     decision = decode_document(Proof, data, path).evidence.decision
     for story in decision.added if decision else ():
         assert decision is not None, "it has just added a story"
@@ -190,7 +193,7 @@ def make_row_source(pattern: str, tables: str, read: RecordReader) -> RowSource:
 
 
 MEMORY_TABLES = " ".join((*MEMORY_KINDS, "embeddings"))  # a kind has the name of its table
-PLAN_EVIDENCE = f"{PRDS}/{PATH_PART}/tdd/evidence/{PLAN_STORY}/[^/]+[.]json"
+PLAN_EVIDENCE = f"{PRDS}/{PATH_PART}/tdd/evidence/{PLAN_STORY}/[^/]+[.]json(?:[.]gz)?"
 
 ROW_SOURCES: tuple[RowSource, ...] = (
     make_row_source(f"{MEMORY}/.+", MEMORY_TABLES, read_memory_rows),

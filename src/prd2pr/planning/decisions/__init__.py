@@ -13,7 +13,7 @@ from prd2pr.domain.breakers.circuits import close_circuits, list_open_circuits
 from prd2pr.domain.costs.budget import SPENT_NOTE
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
-from prd2pr.planning.decisions import backlog, regressions, spending, sprints, stories
+from prd2pr.planning.decisions import backlog, completion, regressions, spending, sprints, stories
 from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection, record_decision
 
 
@@ -59,6 +59,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
     "CI failed three times": sprints.block_after_ci_failures,
     SPENT_NOTE: spending.note_spending,
     regressions.REGRESSED: regressions.add_fix_story,
+    completion.COMPLETED: completion.complete_prd,
 }
 
 

@@ -9,12 +9,15 @@ from prd2pr.domain.evidence import Finding, Proof
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import (
     Cycle,
+    Phase,
     Step,
     Story,
 )
 from prd2pr.memory.retention import DEFAULT_RETENTION, RetentionPolicy
+from prd2pr.planning.decisions.completion import COMPLETED
 from prd2pr.state.codec import decode_document
 from prd2pr.state.commit_message import StepRef
+from prd2pr.state.evidence_files import iter_finished_files, iter_outdated_files
 from prd2pr.state.git import CommitInfo
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.human_commits import LastStep, find_last_step
@@ -48,14 +51,36 @@ class StepClaim:
     def evidence_path(self) -> str:
         return self.state.paths.evidence(self.step.story, self.step.n, self.step.phase)
 
+    @property
+    def evidence_data_path(self) -> str:
+        return self.state.paths.evidence_data(self.step.story, self.step.n, self.step.phase)
+
+    @cached_property
+    def removable(self) -> frozenset[str]:
+        """The files that this step may remove from the tree."""
+        if self.completes:
+            return frozenset(iter_finished_files(self.parent))
+        return frozenset(iter_outdated_files(self.parent, self.step.story, self.step.phase))
+
+    @cached_property
+    def evidence_data(self) -> bytes | None:
+        """The evidence in the commit's own tree, uncompressed."""
+        return self.state.read_evidence(self.step.story, self.step.n, self.step.phase)
+
     @cached_property
     def proof(self) -> Proof | None:
-        data = self.state.read_bytes(self.evidence_path)
+        data = self.evidence_data
         return decode_document(Proof, data, self.evidence_path) if data is not None else None
 
     @cached_property
     def last_step(self) -> LastStep:
         return find_last_step(self.parent.store.git, self.parent.commit)
+
+    @property
+    def completes(self) -> bool:
+        """Whether the step says that the PRD is complete, and packs its records."""
+        decision = self.proof.evidence.decision if self.proof and self.step.phase is Phase.NOTE else None
+        return decision is not None and decision.command == COMPLETED
 
     @property
     def covers(self) -> bool:

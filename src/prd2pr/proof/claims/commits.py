@@ -26,11 +26,18 @@ from prd2pr.planning.plan import backlog_to_draft, check_plan
 from prd2pr.planning.plan_diff import compute_status_after_replan, find_replan_violations
 from prd2pr.prd.parser import decode_prd, parse_prd
 from prd2pr.proof.claims.claim import StepClaim, make_claim_error
-from prd2pr.proof.claims.decisions import check_breakers, check_decision, check_status_fields, read_decision
+from prd2pr.proof.claims.decisions import (
+    check_breakers,
+    check_decision,
+    check_packing,
+    check_status_fields,
+    read_decision,
+)
 from prd2pr.proof.claims.records import check_kept_file, is_expired_file, is_role_or_memory_file
 from prd2pr.proof.undone_steps import UndoPlan, plan_undo
 from prd2pr.state.commit_message import compute_evidence_digest
 from prd2pr.state.cursors import has_only_moved_forward
+from prd2pr.state.evidence_files import EvidenceFiles
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
 from prd2pr.state.screenshots import compute_image_digest
 from prd2pr.verification.codebase import find_story_entries
@@ -46,7 +53,7 @@ PRD_ROOT, PRD_DATA = "prds/", (".yml", ".yaml", ".json")
 
 def check_records(claim: StepClaim) -> Iterator[Finding]:
     """Check the evidence file, digests, trees, the order of steps, and the changes to the state."""
-    data = claim.state.read_bytes(claim.evidence_path)
+    data = claim.evidence_data
     if data is None:
         yield make_claim_error("VER101", "the evidence file that the commit names is missing", claim.evidence_path)
         return
@@ -83,6 +90,24 @@ def check_evidence_record(claim: StepClaim) -> Iterator[Finding]:
         )
     if not proof.verdict.accepted or proof.verdict.phase is not step.phase:
         yield make_claim_error("VER107", "the recorded verdict does not accept this phase")
+    yield from check_evidence_files(claim)
+
+
+def check_evidence_files(claim: StepClaim) -> Iterator[Finding]:
+    """Check that the readable summary says what the evidence says, and that the record names the evidence's blob."""
+    git, step = claim.state.store.git, claim.step
+    assert claim.evidence_data is not None, "guaranteed by check_records"
+    compressed = git.find_blob(claim.commit.sha, claim.evidence_data_path)
+    if compressed and claim.state.read_bytes(claim.evidence_path) != EvidenceFiles(claim.evidence_data).summary:
+        yield make_claim_error("VER101", "the summary differs from the evidence", claim.evidence_path)
+    stored = compressed or git.find_blob(claim.commit.sha, claim.evidence_path)
+    recorded = (
+        claim.made.evidence_blob if claim.made and claim.made.n == step.n and step.story != PLAN_STORY else stored
+    )
+    # Versions before 0.3 stored one file and did not record it.
+    if recorded != stored and (recorded or compressed):
+        what = "the cycle's record names another file as the evidence"
+        yield make_claim_error("VER106", what, claim.state.paths.cycle(step.story))
 
 
 def check_subject(claim: StepClaim) -> Iterator[Finding]:
@@ -295,8 +320,8 @@ def check_state_changes(claim: StepClaim) -> Iterator[Finding]:
 
 def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     paths, git = claim.state.paths, claim.state.store.git
-    own = {claim.evidence_path, paths.cycle(claim.step.story), paths.status, paths.backlog, paths.progress, ATTRIBUTES}
-    own |= {paths.circuits}
+    own = {claim.evidence_path, claim.evidence_data_path, paths.cycle(claim.step.story)}
+    own |= {paths.status, paths.backlog, paths.progress, paths.circuits, ATTRIBUTES}
     screenshots = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | ({PROJECT} if claim.parent.read_bytes(PROJECT) is None else set())
@@ -304,13 +329,14 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     if claim.step.phase is Phase.PLAN:
         roots[f"{paths.root}/sprints/"] = ".json"
     examples = f"{paths.held_out(claim.step.story)}/" if claim.step.phase is Phase.RED else ""
-    for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
+    yield from check_packing(claim)
+    for change in git.diff(claim.parent.tree, claim.state.tree):
         path = change.path
         if not path.startswith(f"{STATE}/") or path in own:
             continue
         if examples and path.startswith(examples) and change.new_mode in EXAMPLE_MODES:
             continue  # checked when the step is judged again
-        if change.status == "D" and is_expired_file(claim, path):
+        if change.status == "D" and (path in claim.removable or is_expired_file(claim, path)):
             continue
         if is_role_or_memory_file(claim, path):
             yield from check_kept_file(claim, change)

@@ -22,7 +22,13 @@ from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memor
 from prd2pr.state.orders import is_valid_succession
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.decisions import count_steps, format_note_text, make_decision_change, read_decision_input
+from prd2pr.workflow.commits.decisions import (
+    count_steps,
+    encode_summary,
+    format_note_text,
+    make_decision_change,
+    read_decision_input,
+)
 
 HEAD_BOUND_COMMANDS = ("approve", "sprint start")  # valid only for the branch head at that time
 # The status fields that a note without a decision (blocked, retried, drafts, undone) may change.
@@ -85,6 +91,7 @@ def check_decision_effect(claim: StepClaim, left: DecisionOutcome) -> Iterator[F
     if left.about:
         yield from check_decided_cycle(claim, left.cycles[left.about])
     yield from check_stray_files(claim, set(make_decision_change(claim.parent, left).updates))
+    yield from check_packing(claim)
     yield from check_memory_not_overwritten(claim, left)
     if left.circuits is None:
         yield from check_breakers(claim)
@@ -155,13 +162,30 @@ def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
 def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]:
     git, root, circuits = claim.state.store.git, claim.state.paths.root, claim.state.paths.circuits
     written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
-    for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
+    for change in git.diff(claim.parent.tree, claim.state.tree):
         path = change.path
-        if not path.startswith(f"{STATE}/") or path in expected | {claim.evidence_path, ATTRIBUTES, circuits}:
+        own = expected | {claim.evidence_path, claim.evidence_data_path, ATTRIBUTES, circuits}
+        if not path.startswith(f"{STATE}/") or path in own or (change.status == "D" and path in claim.removable):
             continue
         known = any(path.startswith(folder) and path.endswith(ending) for folder, ending in written.items())
         if change.new_mode != "100644" or not known:
             yield make_claim_error("VER106", "this decision may not change this state file", path)
+
+
+def check_packing(claim: StepClaim) -> Iterator[Finding]:
+    """Check that the step that completes the PRD packs its records, and no other step does.
+
+    That the packed records are those of the parent is checked like the files of any other step.
+    """
+    state, git = claim.state, claim.state.store.git
+    there = {entry.path for entry in git.entries(claim.commit.sha, state.paths.root)}
+    packed = {state.paths.records, state.paths.summary}
+    expected = packed | {state.paths.status, claim.evidence_path}
+    for path in sorted(there ^ expected if claim.completes else there & packed):
+        yield make_claim_error("VER106", "the records of a PRD are packed when it is complete, and only then", path)
+    assert state.prd is not None, "decisions need a plan"
+    if claim.completes and git.read(claim.commit.sha, state.paths.summary) != encode_summary(state):
+        yield make_claim_error("VER106", "the summary does not match the records", state.paths.summary)
 
 
 # --- the status of every other step -----------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def overlay_earlier_docs(gather_context: GatherContext, base: str, head: str) ->
 def read_step_memories(claim: StepClaim) -> Iterator[Memory]:
     """Yield the memory records that the step adds, because its own documents include them."""
     git = claim.state.store.git
-    for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
+    for change in git.diff(claim.parent.tree, claim.state.tree):
         if change.path.startswith(f"{MEMORY}/") and change.new_blob:
             try:
                 yield read_memory_record(change.path, claim.state.read_bytes(change.path) or b"")

@@ -130,7 +130,7 @@ class ProjectionWriter:
             for story in waiting if source else ():
                 if source is None or story not in source.facts.stories:
                     continue
-                facts = shelf.reader.with_evidence(source.facts, story, source.head)
+                facts = shelf.reader.with_evidence(source.facts, story)
                 page = build_story_view(facts, facts.stories[story])
                 digest = digests[story].removeprefix(INCOMPLETE_PREFIX)
                 with self.database.writing() as connection:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prd2pr.domain.costs.budget import SPENT_NOTE
-from prd2pr.domain.decision import Decision
+from prd2pr.domain.decision import BOT, Decision
 from prd2pr.domain.evidence import Evidence
 from prd2pr.domain.machines.project_machine import PROJECT_EVENTS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import Cycle, Phase, Step
 from prd2pr.planning.decisions import BranchRecords, DecisionOutcome, Objection, compute_effect
+from prd2pr.planning.decisions.completion import COMPLETED, summarize_prd
 from prd2pr.planning.decisions.records import format_decision_command, format_decision_reason
 from prd2pr.planning.decisions.regressions import REGRESSED
+from prd2pr.state.codec import encode_document
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
+from prd2pr.workflow.commits.phase_commit import PendingCommit, land_commit, make_ungated_evidence
 from prd2pr.workflow.phases.attempts import (
     Position,
     collect_refused_writes,
@@ -27,7 +29,7 @@ from prd2pr.workflow.phases.attempts import (
 )
 from prd2pr.workflow.session import Session
 
-AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED}
+AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED, COMPLETED}
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,37 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
     change = make_decision_change(state, outcome)
     if outcome.about:
         change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, pending, found, outcome))
+    if decision.command == COMPLETED:
+        pending = replace(pending, summary=encode_summary(state))
     session.log.add(decision.at, "note", story=pending.story, text=format_note_text(decision, outcome))
     return AppliedDecision(land_commit(session, pending, change), found, outcome)
+
+
+def complete_finished_prd(session: Session, head: str) -> str:
+    """Make the step that packs the records of a complete PRD, and return the new head.
+
+    A branch that a version before 0.3 finished stays as it is.
+    """
+    state = session.store.load(head)
+    if session.target.prd_branch or not state.planned or state.packed or not has_recorded_evidence(state):
+        return head
+    pending, session.log.branch_writes.pending = session.log.branch_writes.pending, None
+    try:
+        made = apply_decision(session, head, Decision(command=COMPLETED, by=BOT, at=session.clock.now()))
+    finally:
+        session.log.branch_writes.pending = pending  # this step answers no command
+    return made.head if isinstance(made, AppliedDecision) else head
+
+
+def has_recorded_evidence(state: BranchState) -> bool:
+    """Return whether a step's record names its evidence, so that the evidence need not be in the tree."""
+    cycles = (state.cycle(name) for name in state.cycle_ids)
+    return any(cycle.steps[-1].evidence_blob for cycle in cycles if cycle and cycle.steps)
+
+
+def encode_summary(state: BranchState) -> bytes:
+    assert state.prd is not None, "decisions need a plan"
+    return encode_document(summarize_prd(state.prd, state.backlog, state.cycle))
 
 
 def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:
@@ -94,7 +125,7 @@ def make_decision_commit(
         subject=format_subject("note", story, text),
         body=f"{text}\n\n{code}",
         note=text,
-        evidence=encode_ungated_proof(evidence, Phase.NOTE),
+        evidence=make_ungated_evidence(evidence, Phase.NOTE),
         at=decision.at,
     )
 
@@ -138,7 +169,8 @@ def add_note_step(session: Session, pending: PendingCommit, found: BranchRecords
         phase=Phase.NOTE,
         at=pending.at,
         code_tree=pending.code_tree,
-        evidence=pending.digest,
+        evidence=pending.evidence.digest,
+        evidence_blob=session.git.write_blob(pending.evidence.stored),
         seconds=measure_step_seconds(session, position),
         spend=sum_step_spend(session, position),
         note=pending.note,

@@ -14,7 +14,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
+from prd2pr.workflow.commits.phase_commit import PendingCommit, land_commit, make_ungated_evidence
 from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
@@ -91,7 +91,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
         phase=Phase.NOTE,
         subject=format_subject("note", story, note.text),
         body=f"{note.text}\n\n{note.body}",
-        evidence=encode_ungated_proof(evidence, Phase.NOTE),
+        evidence=make_ungated_evidence(evidence, Phase.NOTE),
         at=at,
     )
     step = Step(
@@ -99,7 +99,8 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
         phase=Phase.NOTE,
         at=at,
         code_tree=note.code_tree,
-        evidence=pending.digest,
+        evidence=pending.evidence.digest,
+        evidence_blob=session.git.write_blob(pending.evidence.stored),
         seconds=note.seconds or measure_step_seconds(session, position),
         spend=sum((note.spend,), sum_step_spend(session, position)),
         note=note.text,

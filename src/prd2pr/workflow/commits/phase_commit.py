@@ -17,12 +17,13 @@ from prd2pr.domain.records import Backlog, Cycle, Phase, Project, ProjectState, 
 from prd2pr.domain.stack import PYTHON
 from prd2pr.errors import SecretFound
 from prd2pr.memory.commit import add_memory, drop_expired
-from prd2pr.state.codec import encode_document
-from prd2pr.state.commit_message import StepRef, build_step_trailers, compute_evidence_digest
+from prd2pr.state.commit_message import StepRef, build_step_trailers
 from prd2pr.state.cursors import record_processed
+from prd2pr.state.evidence_files import EvidenceFiles, iter_finished_files, iter_outdated_files
 from prd2pr.state.git import BlobRef
 from prd2pr.state.identity import ASSISTED_BY
 from prd2pr.state.layout import PLAN_STORY, PROJECT, build_log_path
+from prd2pr.state.packed_records import Packing
 from prd2pr.state.store import StateChange
 from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.codebase import find_story_entries
@@ -59,14 +60,11 @@ class PendingCommit:
     phase: Phase
     subject: str
     body: str
-    evidence: bytes
+    evidence: EvidenceFiles
     at: str
     note: str = ""
     by_people: bool = False  # people did the work, and no role added to it
-
-    @property
-    def digest(self) -> str:
-        return compute_evidence_digest(self.evidence)
+    summary: bytes = b""  # of a complete PRD, whose records the commit packs
 
 
 def land_commit(session: Session, pending: PendingCommit, change: StateChange) -> str:
@@ -78,15 +76,16 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
     complete = (
-        change.with_bytes(layout.evidence(pending.story, pending.n, pending.phase), pending.evidence)
+        add_evidence(session, pending, change)
         .with_doc(layout.run(log.id), record)
         .with_bytes(build_log_path(log.id), encode_log(session))
     )
-    step = StepRef(session.prd.id, pending.story, pending.n, pending.phase, pending.digest)
+    step = StepRef(session.prd.id, pending.story, pending.n, pending.phase, pending.evidence.digest)
     message = f"{pending.subject}\n\n{pending.body}"
+    packing = make_packing(session, pending) if pending.summary else None
     trailers = (*build_step_trailers(step), *list_assistants(session, pending))
     sha = session.store.commit_step(
-        pending.base, pending.code_tree, complete, message, trailers=trailers, at=pending.at
+        pending.base, pending.code_tree, complete, message, trailers=trailers, at=pending.at, packing=packing
     )
     refuse_secrets(session, pending.base, sha)
     # Only a plan may create the branch. If it is missing now, a person deleted it, and it stays deleted.
@@ -106,6 +105,18 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     stories = (story.id for story in session.store.load(sha).backlog.stories)
     session.services.journal.settle(sha, list_carried_entries(before, pending.story, stories))
     return sha
+
+
+def make_packing(session: Session, pending: PendingCommit) -> Packing:
+    evidence = session.store.paths.evidence(pending.story, pending.n, pending.phase)
+    return Packing(evidence, pending.summary, frozenset(iter_finished_files(session.store.load(pending.base))))
+
+
+def add_evidence(session: Session, pending: PendingCommit, change: StateChange) -> StateChange:
+    """Add the evidence of the step, and remove what is no longer needed in the tree."""
+    for path in iter_outdated_files(session.store.load(pending.base), pending.story, pending.phase):
+        change = change.without(path)
+    return pending.evidence.add_to(change, session.store.paths, pending.story, pending.n, pending.phase)
 
 
 def list_assistants(session: Session, pending: PendingCommit) -> tuple[tuple[str, str], ...]:
@@ -176,7 +187,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
     )
     subject, body = plan_message(session.prd, backlog)
     pending = PendingCommit(
-        head, tree, PLAN_STORY, 1, Phase.PLAN, subject, body, encode_ungated_proof(evidence, Phase.PLAN), at
+        head, tree, PLAN_STORY, 1, Phase.PLAN, subject, body, make_ungated_evidence(evidence, Phase.PLAN), at
     )
     layout = session.store.paths
     change = (
@@ -217,9 +228,9 @@ def make_planned_status(session: Session, backlog: Backlog, at: str, *, risky: b
     return phase_transitions.record_plan_ready(initial, by=BOT, at=at), None
 
 
-def encode_ungated_proof(evidence: Evidence, phase: Phase) -> bytes:
-    """Return the proof of a phase that has no gate; its verdict is always accepted."""
-    return encode_document(Proof(evidence=evidence, verdict=Verdict(phase=phase, accepted=True)))
+def make_ungated_evidence(evidence: Evidence, phase: Phase) -> EvidenceFiles:
+    """Return the evidence of a phase that has no gate; its verdict is always accepted."""
+    return EvidenceFiles.of(Proof(evidence=evidence, verdict=Verdict(phase=phase, accepted=True)))
 
 
 def make_project(session: Session) -> Project:
@@ -250,7 +261,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
     evidence = passed.judged.evidence.model_copy(
         update={"step": n, "prd": session.prd.id, "story": position.story.id, "pages": pages.records}
     )
-    proof = encode_document(Proof(evidence=evidence, verdict=passed.judged.verdict))
+    proof = EvidenceFiles.of(Proof(evidence=evidence, verdict=passed.judged.verdict))
     subject, body = format_phase_message(
         position.story, evidence, passed.judged.explanation, passed.note, passed.design
     )
@@ -275,7 +286,8 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
         phase=passed.phase,
         at=at,
         code_tree=passed.judged.code_tree,
-        evidence=pending.digest,
+        evidence=pending.evidence.digest,
+        evidence_blob=session.git.write_blob(pending.evidence.stored),
         attempts=passed.judged.attempt,
         seconds=round(seconds, 3),
         spend=sum_step_spend(session, position),
@@ -419,7 +431,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         phase=Phase.NOTE,
         subject=f"note({story}): {note.text}",
         body=f"{note.text}\n\nNo code has changed.",
-        evidence=encode_ungated_proof(evidence, Phase.NOTE),
+        evidence=make_ungated_evidence(evidence, Phase.NOTE),
         at=at,
     )
     spend = sum_step_spend(session, position)
@@ -428,7 +440,8 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         phase=Phase.NOTE,
         at=at,
         code_tree=tree,
-        evidence=pending.digest,
+        evidence=pending.evidence.digest,
+        evidence_blob=session.git.write_blob(pending.evidence.stored),
         seconds=measure_step_seconds(session, position),
         spend=spend,
         note=note.text,

@@ -16,7 +16,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.notes import read_run_files
-from prd2pr.workflow.commits.phase_commit import PendingCommit, encode_ungated_proof, land_commit
+from prd2pr.workflow.commits.phase_commit import PendingCommit, land_commit, make_ungated_evidence
 from prd2pr.workflow.interfaces import BranchWriter
 from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, list_refused_attempts, sum_step_spend
 from prd2pr.workflow.run import load_position
@@ -93,7 +93,7 @@ def make_restart_commit(own: Session, position: Position, text: str) -> PendingC
         phase=Phase.NOTE,
         subject=format_subject("note", story, text),
         body=f"{text}\n\nNo code has changed. The previous work is kept under a ref, and is not part of this branch.",
-        evidence=encode_ungated_proof(evidence, Phase.NOTE),
+        evidence=make_ungated_evidence(evidence, Phase.NOTE),
         at=own.clock.now(),
         note=text,
     )
@@ -143,7 +143,8 @@ def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle:
         phase=Phase.NOTE,
         at=pending.at,
         code_tree=pending.code_tree,
-        evidence=pending.digest,
+        evidence=pending.evidence.digest,
+        evidence_blob=own.git.write_blob(pending.evidence.stored),
         seconds=round(sum(each.seconds for each in steps), 3),
         spend=sum((each.spend for each in steps), sum_step_spend(own, position)),
         note=pending.note,

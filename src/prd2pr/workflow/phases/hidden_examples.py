@@ -42,7 +42,7 @@ def store_hidden_examples(session: Session, position: Position, cycle: Cycle, ch
 def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
     """Return the examples stored in a commit's state, whether or not the cycle records them."""
     root, cycle = state.paths.held_out(story), state.cycle(story)
-    entries = state.store.git.entries(state.commit, root)
+    entries = state.store.git.entries(state.tree, root)
     return HiddenExamples(
         dropped=cycle.held_out.dropped if cycle and cycle.held_out else (),
         files=tuple(

@@ -16,7 +16,7 @@ from prd2pr.planning.plan_diff import (
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.phase_commit import PendingCommit, add_prd_to_tree, encode_ungated_proof, land_commit
+from prd2pr.workflow.commits.phase_commit import PendingCommit, add_prd_to_tree, land_commit, make_ungated_evidence
 from prd2pr.workflow.commits.text import replan_message
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import find_unproven_work
@@ -85,7 +85,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
     )
     diff = diff_plans(state.backlog, backlog, change.asked)
     subject, body = replan_message(session.prd, diff)
-    proof = encode_ungated_proof(evidence, Phase.PLAN)
+    proof = make_ungated_evidence(evidence, Phase.PLAN)
     pending = PendingCommit(state.commit, tree, PLAN_STORY, n, Phase.PLAN, subject, body, proof, at)
     paths = state.paths
     documents = (

@@ -194,7 +194,7 @@ def load_role_records(state: BranchState) -> Iterator[RoleRecord]:
 def _role_files(state: BranchState) -> Iterator[tuple[str, str]]:
     """Yield path and blob of each record. Only needed directories are read, since there may be thousands of stories."""
     git, root = state.store.git, state.paths.pipeline
-    top, stories = git.names(state.commit, root), git.directories(state.commit, root)
+    top, stories = git.names(state.tree, root), git.directories(state.tree, root)
     own = sorted(top.keys() - set(stories))
     yield from ((f"{root}/{name}", top[name]) for name in own)
     for story in stories:

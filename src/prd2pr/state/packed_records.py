@@ -1,0 +1,88 @@
+"""The records of a complete PRD in one compressed file, so that the finished pull request has few lines.
+
+Later work and the living docs need the records, so they are packed and not removed: a squash and an offline clone keep
+them. Reading unpacks them, and the next step on the PRD puts them back into the tree. Evidence, hidden examples and
+screenshots are left to the branch's history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prd2pr.errors import StateCorrupted
+from prd2pr.state.codec import compress, decompress
+from prd2pr.state.git import Git
+from prd2pr.state.layout import LOGS, PRDS, PrdLayout
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What the step that completes a PRD leaves in the tree, and what it leaves to the branch's history."""
+
+    evidence: str  # of this step
+    summary: bytes
+    finished: frozenset[str]  # files that are not packed
+
+
+def pack_records(git: Git, tree: str, layout: PrdLayout, packing: Packing) -> str:
+    """Return the tree with the PRD's records packed. Its status and the evidence of this step stay as they are."""
+    left_out = {packing.evidence, *packing.finished}
+    paths = [path for path in list_record_paths(git, tree, layout) if path not in left_out]
+    texts = {path: (git.read(tree, path) or b"").decode("utf-8", "surrogateescape") for path in paths}
+    there = (entry.path for entry in git.entries(tree, layout.root))
+    removed = (path for path in (*paths, *there) if path not in (layout.status, packing.evidence))
+    data = compress(json.dumps(texts, separators=(",", ":")).encode())
+    return git.edit_tree(tree, {**dict.fromkeys(removed), layout.records: data, layout.summary: packing.summary})
+
+
+def list_record_paths(git: Git, tree: str, layout: PrdLayout) -> Iterator[str]:
+    """Yield the files that are packed, those of a story together, because similar texts compress well."""
+    kept = (layout.status, layout.records, layout.summary)
+    there = (entry.path for entry in git.entries(tree, layout.root))
+    paths = [path for path in there if path not in kept]
+    yield from sorted(paths, key=lambda path: (path.rpartition("/")[2], path))
+    logs = (f"{LOGS}/{name.removesuffix('.json')}.jsonl" for name in git.names(tree, layout.runs))
+    present = {entry.path for entry in git.entries(tree, LOGS)}
+    yield from (path for path in sorted(logs) if path in present)
+
+
+def restore_records(git: Git, treeish: str, layout: PrdLayout) -> str:
+    """Return the tree with the PRD's records unpacked, or the tree as it is if they are not packed."""
+    if not git.find_blob(treeish, layout.records):
+        return git.tree(treeish)
+    texts = parse_pack(git.read(treeish, layout.records) or b"", layout)
+    files = {path: text.encode("utf-8", "surrogateescape") for path, text in texts.items()}
+    return git.edit_tree(treeish, {**files, layout.records: None, layout.summary: None})
+
+
+def restore_all_records(git: Git, treeish: str) -> str:
+    """Return the tree with the records of all complete PRDs unpacked."""
+    tree = git.tree(treeish)
+    for prd in git.directories(tree, PRDS):
+        tree = restore_records(git, tree, PrdLayout(prd))
+    return tree
+
+
+def parse_pack(data: bytes, layout: PrdLayout) -> dict[str, str]:
+    """Parse the packed files; raise StateCorrupted if they are damaged or would be written elsewhere."""
+    try:
+        texts = json.loads(decompress(data, layout.records))
+    except (ValueError, RecursionError) as error:
+        raise make_pack_error(layout, "it is not JSON") from error
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise make_pack_error(layout, "an object of texts was expected")
+    for path in texts:
+        inside = path.startswith((f"{layout.root}/", f"{LOGS}/")) and ".." not in path.split("/")
+        if not inside or path in (layout.status, layout.records, layout.summary):
+            raise make_pack_error(layout, f"it contains {path!r}, which is not a record of this PRD")
+    return texts
+
+
+def make_pack_error(layout: PrdLayout, why: str) -> StateCorrupted:
+    return StateCorrupted(
+        f"{layout.records} cannot be read: {why}",
+        where=layout.records,
+        remedy="restore the file from a commit in which it was valid",
+    )
