@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -12,8 +13,9 @@ import signal
 import socket
 import struct
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
@@ -126,6 +128,21 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     sys.argv = ["prd2pr", *request["arguments"]]
 
 
+def run_to_the_end() -> NoReturn:
+    """End without freeing the modules, which would copy all memory that is shared with the server."""
+    try:
+        status = main()
+    except SystemExit as exited:
+        if not isinstance(exited.code, int):
+            raise
+        status = exited.code
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
     address, *kept = sys.argv[1:]
     load_everything()
@@ -137,4 +154,5 @@ if __name__ == "__main__":
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         forked = serve(listener)
-    sys.exit(main() if forked else 0)
+    if forked:
+        run_to_the_end()
