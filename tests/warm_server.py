@@ -43,6 +43,7 @@ def load_everything() -> None:
     importlib.import_module("prd2pr.cli.compile_templates").compile_all_templates()
     build_models(BaseModel)
     share_certificates()
+    find_out_about_tests()
     gc.freeze()
 
 
@@ -59,6 +60,14 @@ def share_certificates() -> None:
     read_certificates_once()
     importlib.import_module("prd2pr.github.client.transport").get_tls_context()
     importlib.import_module("httpx._transports.default").create_ssl_context(verify=True, cert=None, trust_env=True)
+
+
+def find_out_about_tests() -> None:
+    """Find the interpreter of the sample projects and the sandbox for it before the fork."""
+    client, detection = (importlib.import_module(f"prd2pr.sandbox.{name}") for name in ("client", "detection"))
+    detection.find_sandbox(importlib.import_module("prd2pr.sandbox.interpreter").find_python(None))
+    detection._list_visible_paths.cache_clear()  # it depends on HOME
+    client._close_all()
 
 
 def keep_runs_in(directory: Path) -> None:
