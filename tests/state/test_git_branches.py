@@ -91,6 +91,26 @@ def test_an_unborn_repository(where: Path) -> None:
         assert "no commit yet" in caught.value.remedy
 
 
+def test_default_branch(git: Git, shell: Shell, first: str) -> None:
+    assert git.default_branch() == ""
+    shell("update-ref", "refs/remotes/origin/feature/main", first)
+    shell("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/feature/main")
+    assert git.default_branch() == "feature/main"
+    (git.common_dir / "reftable").mkdir()  # git is asked where refs are no files
+    assert (git.default_branch(), git.head_branch()) == ("feature/main", "main")
+
+
+def test_refs_outside_the_branches(git: Git, shell: Shell, first: str) -> None:
+    ref = "refs/prd2pr/published/auth"
+    assert git.read_ref(ref) is None
+    git.keep_ref(ref, first)
+    assert git.read_ref(ref) == first
+    shell("pack-refs", "--all")
+    assert git.read_ref(ref) == first
+    git.drop_ref(ref)
+    assert git.read_ref(ref) is None
+
+
 def test_head_branch_and_dirty_state(git: Git, where: Path, shell: Shell, first: str) -> None:
     assert (git.head_branch(), git.is_unborn(), git.dirty_paths()) == ("main", False, [])
     (where / "odd\nname -> x").write_text("1")

@@ -10,11 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem
-from prd2pr.state.git_process import GitOutput, GitRunner, build_git_error
+from prd2pr.state.git_process import GitOutput, GitRunner, build_git_error, decode_text
 
 STALE_AFTER = 2.0  # seconds, although writing a ref takes milliseconds
 PACKED_STALE_AFTER = 10.0  # seconds; packed-refs is shared and may be long
 SHORT_WAIT = 0.2
+
+
+def read_symbolic_ref(runner: GitRunner, common_dir: Path, directory: Path, name: str) -> str | None:
+    """Return the ref that a symbolic ref refers to, or None. It is a file unless refs are stored as reftables."""
+    if (common_dir / "reftable").exists():
+        output = runner.run("symbolic-ref", "--quiet", name)
+        return output.text if output.status == 0 else None
+    try:
+        text = decode_text((directory / name).read_bytes()).strip()
+    except OSError:
+        return None
+    return text.removeprefix("ref:").strip() if text.startswith("ref:") else None
 
 
 def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, old: str | None) -> str:

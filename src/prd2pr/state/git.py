@@ -82,6 +82,8 @@ class Git:
         self._trees = lru_cache(maxsize=1024)(self._find_tree)
         self._listed = lru_cache(maxsize=6)(self._list)
         self._compared = lru_cache(maxsize=64)(self._compare)
+        self._merge_bases = lru_cache(maxsize=256)(self._find_merge_base)
+        self._ancestry = lru_cache(maxsize=256)(self._find_ancestry)
         self._derived: dict[Hashable, object] = {}
         self._derived_lock = threading.Lock()
 
@@ -126,8 +128,8 @@ class Git:
 
     def head_branch(self) -> str | None:
         """Return the current branch, or None if HEAD is detached."""
-        output = self._repository.run("symbolic-ref", "--quiet", "HEAD")
-        return output.text.removeprefix("refs/heads/") if output.status == 0 else None
+        target = branches.read_symbolic_ref(self._repository, self.common_dir, self.git_dir, "HEAD")
+        return target.removeprefix("refs/heads/") if target is not None else None
 
     def is_unborn(self) -> bool:
         return self._objects.info("HEAD^{commit}") is None
@@ -172,8 +174,9 @@ class Git:
 
     def default_branch(self) -> str:
         """Return the default branch of the remote, or "" if it is unknown."""
-        output = self._repository.run("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
-        return output.text.partition("/")[2] if output.status == 0 else ""
+        name = "refs/remotes/origin/HEAD"
+        target = branches.read_symbolic_ref(self._repository, self.common_dir, self.common_dir, name)
+        return target.removeprefix("refs/remotes/origin/") if target is not None else ""
 
     def remote_head(self, branch: str) -> str | None:
         found = self._objects.info(f"refs/remotes/origin/{branch}^{{commit}}")
@@ -189,6 +192,11 @@ class Git:
         """Map the full names of the refs below a prefix to their objects."""
         lines = self._repository.out("for-each-ref", "--format=%(refname) %(objectname)", prefix).text.splitlines()
         return {name: sha for name, _, sha in (line.partition(" ") for line in lines)}
+
+    def read_ref(self, ref: str) -> str | None:
+        """Return the object that a ref refers to, or None if there is no such ref."""
+        found = self._objects.info(trees.check_path(ref))
+        return found.id if found else None
 
     def keep_ref(self, ref: str, commit: str) -> None:
         """Point a ref outside the branches to a commit, so that `git gc` does not remove it."""
@@ -224,6 +232,9 @@ class Git:
 
     def merge_base(self, a: str, b: str) -> str | None:
         """Return the merge base, or None if the two have no common ancestor."""
+        return (self._merge_bases if self._is_id(a) and self._is_id(b) else self._find_merge_base)(a, b)
+
+    def _find_merge_base(self, a: str, b: str) -> str | None:
         output = self._repository.run("merge-base", "--end-of-options", a, b)
         if output.status > 1:
             raise build_git_error(("merge-base", a, b), output)
@@ -255,6 +266,10 @@ class Git:
         return self._loose.write("commit", "".join(f"{line}\n" for line in lines).encode())
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        are_ids = self._is_id(ancestor) and self._is_id(descendant)
+        return (self._ancestry if are_ids else self._find_ancestry)(ancestor, descendant)
+
+    def _find_ancestry(self, ancestor: str, descendant: str) -> bool:
         arguments = ("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
         output = self._repository.run(*arguments)
         if output.status > 1:

@@ -40,7 +40,7 @@ def is_on_branch(git: Git, held: str, head: str) -> bool:
 
 
 def record_published_head(git: Git, branch: str, head: str | None) -> None:
-    if head is not None:
+    if head is not None and git.read_ref(f"{PUBLISHED}/{branch}") != head:
         git.keep_ref(f"{PUBLISHED}/{branch}", head)
 
 
@@ -49,5 +49,5 @@ def read_published_head(git: Git, branch: str) -> str | None:
     head = git.branch_head(branch)
     if head is None:
         return None
-    published = git.refs(f"{PUBLISHED}/{branch}").get(f"{PUBLISHED}/{branch}")
+    published = git.read_ref(f"{PUBLISHED}/{branch}")
     return published if published is not None and git.is_ancestor(published, head) else head
