@@ -11,6 +11,7 @@ checkout is added to `sys.path`. This way a `pytest.py` or a `*.dist-info` in th
 from __future__ import annotations
 
 import fcntl
+import gc
 import importlib
 import importlib.metadata
 import importlib.util
@@ -27,10 +28,12 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
-import _pytest
-import _pytest.config
-import pytest
-from _pytest._io import saferepr
+gc.disable()  # until pytest is loaded: nothing of it becomes garbage
+
+import _pytest  # noqa: E402
+import _pytest.config  # noqa: E402
+import pytest  # noqa: E402
+from _pytest._io import saferepr  # noqa: E402
 
 PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 # A repr that never raises. The unlimited variant was added in a later pytest 7 release.
@@ -457,6 +460,8 @@ def load_pytest() -> None:
     """Import pytest's own plugins before the parameters of the run arrive."""
     for name in getattr(_pytest.config, "default_plugins", ()):
         importlib.import_module(f"_pytest.{name}")
+    gc.freeze()
+    gc.enable()
 
 
 def main() -> int:
