@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from fakes.messages_api import MessagesApi
-from workflow.test_conversation import NAMES, PRD, deliver, plan, steps, stored
+from workflow.test_conversation import NAMES, PRD, SETTINGS, deliver, plan, steps, stored
 from world import World
 
 USAGE = {"input_tokens": 1000, "output_tokens": 500}
@@ -38,7 +38,7 @@ def start(world: World, api: MessagesApi) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_run_killed_inside_an_answer_pays_for_it_once(tmp_path, moment):
     world = World(tmp_path)
-    world.start({"prds/calc.md": PRD}).configure("strategy: conversation\n")
+    world.start({"prds/calc.md": PRD}).configure(SETTINGS)
     replies = [{"content": [{"type": "text", "text": json.dumps(plan())}], "usage": USAGE}]
     with MessagesApi([*replies, {"content": deliver(NAMES[:5]), "usage": USAGE}]) as api:
         run = start(world, api)
