@@ -11,8 +11,8 @@ import parallel_world
 from fakes.messages_api import MessagesApi
 from world import Blocks, World, say, show_runs, use
 
-NAMES = ("double", "triple", "quadruple", "quintuple", "sextuple")
-FACTORS = dict(zip(NAMES, range(2, 7), strict=True))
+NAMES = ("double", "triple", "quadruple")
+FACTORS = dict(zip(NAMES, range(2, 5), strict=True))
 STORIES = {name: f"calc-{at}" for at, name in enumerate(NAMES, 1)}
 PRD = "---\nid: calc\ntitle: Multiples\n---\n\n# Multiples\n\n" + "\n".join(
     f"- **FR-{at}** A number can be multiplied by {FACTORS[name]} ({name})." for at, name in enumerate(NAMES, 1)
@@ -33,7 +33,7 @@ def plan(depends: dict[str, list[str]] | None = None) -> dict[str, object]:
         }
         for at, name in enumerate(NAMES, 1)
     ]  # fmt: skip
-    epic = {"key": "E1", "title": "Multiples", "description": "m", "requirements": [f"FR-{n}" for n in range(1, 6)]}
+    epic = {"key": "E1", "title": "Multiples", "description": "m", "requirements": [f"FR-{n}" for n in range(1, 4)]}
     return {"epics": [epic], "stories": stories, "questions": [], "assumptions": []}
 
 
@@ -114,17 +114,17 @@ def test_one_answer_delivers_all_stories(multiples):
 
 
 def test_a_refused_story_is_repaired_and_later_ones_need_no_new_call(multiples):
-    """The third of five is wrong; the fourth and fifth of the same answer are applied on top of its repair."""
-    multiples.answers[key("double")] = deliver(NAMES, wrong="quadruple")
-    fixed = use("edit_file", path=SOURCE, old="return n * 4 + 1", new="return n * 4")
-    multiples.answers[key("quadruple", 2)] = number([fixed, submit("quadruple")])
+    """The second of three is wrong; the third of the same answer is applied on top of its repair."""
+    multiples.answers[key("double")] = deliver(NAMES, wrong="triple")
+    fixed = use("edit_file", path=SOURCE, old="return n * 3 + 1", new="return n * 3")
+    multiples.answers[key("triple", 2)] = number([fixed, submit("triple")])
     done = multiples.run()
     assert done.status == 0, done.out + done.err
     assert multiples.phases() == ["plan(calc)", *steps(*NAMES)]
     assert run_record(multiples)["spend"]["calls"] == 3
     assert multiples.show(SOURCE) == code(NAMES).rstrip("\n")
     assert multiples.verify().status == 0
-    refused = json.loads(multiples.show(".orch-state/prds/calc/tdd/cycles/calc-3.json"))["refused"]
+    refused = json.loads(multiples.show(".orch-state/prds/calc/tdd/cycles/calc-2.json"))["refused"]
     assert [(each["phase"], each["attempt"]) for each in refused] == [("green", 1)]
 
 
@@ -142,20 +142,19 @@ def test_a_wrong_test_is_repaired_too(multiples):
 
 
 def test_a_contradiction_stops_its_story_alone(multiples):
-    multiples.answers["calc/plan/planner/1/1"] = say(plan({"quintuple": ["triple"]}))
-    answer = [*deliver(["double"]), submit("triple", "contradiction", "12 and 13 cannot both hold")]
-    answer += deliver(["quadruple", "sextuple"], ["double"])
+    multiples.answers["calc/plan/planner/1/1"] = say(plan({"quadruple": ["double"]}))
+    answer = [submit("double", "contradiction", "8 and 9 cannot both hold"), *deliver(["triple"])]
     multiples.answers[key("double")] = number(answer)
     done = multiples.run()
     built = [phase for phase in multiples.phases() if phase.startswith("integrated")]
-    assert built == ["integrated(calc-1)", "integrated(calc-3)", "integrated(calc-5)"]
-    assert "12 and 13 cannot both hold" in done.out + done.err
+    assert built == ["integrated(calc-2)"]
+    assert "8 and 9 cannot both hold" in done.out + done.err
     state = json.loads(multiples.show(".orch-state/prds/calc/status.json"))
     assert state["state"] == "SPRINT_ACTIVE", "the project goes on"
-    multiples.answers[key("triple", 2)] = deliver(["triple"], ["double", "quadruple", "sextuple"])
-    again = multiples.run("--story", "calc-2")
+    multiples.answers[key("double", 2)] = deliver(["double"], ["triple"])
+    again = multiples.run("--story", "calc-1")
     assert again.status == 0, again.out + again.err
-    multiples.answers[key("quintuple")] = deliver(["quintuple"], ["double", "quadruple", "sextuple", "triple"])
+    multiples.answers[key("quadruple")] = deliver(["quadruple"], ["triple", "double"])
     last = multiples.run()
     assert last.status == 0, last.out + last.err
     proved = multiples.verify()
@@ -171,8 +170,7 @@ def test_an_answer_that_is_cut_off_keeps_its_complete_stories(multiples):
     whole = deliver(NAMES)
     first = whole[:8]  # two stories, and of the third its test and an incomplete write of its code
     first[7] = {**first[7], "input": {"path": SOURCE, "content": "def dou"}}
-    rest = [use("write_file", path=SOURCE, content=code(NAMES[:3])), submit("quadruple")]
-    rest += deliver(NAMES[3:], NAMES[:3])
+    rest = [use("write_file", path=SOURCE, content=code(NAMES)), submit("quadruple")]
     replies = [json.dumps(plan()), cut(first), number(rest)]
     with MessagesApi(replies) as api:
         env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
@@ -186,8 +184,8 @@ def test_an_answer_that_is_cut_off_keeps_its_complete_stories(multiples):
 
 def test_the_conversation_only_grows(multiples):
     """Every request begins with all of the request before it, so that the provider reads it from its cache."""
-    broken = deliver(NAMES, wrong="quadruple")
-    fixed = number([use("edit_file", path=SOURCE, old="return n * 4 + 1", new="return n * 4"), submit("quadruple")])
+    broken = deliver(NAMES, wrong="triple")
+    fixed = number([use("edit_file", path=SOURCE, old="return n * 3 + 1", new="return n * 3"), submit("triple")])
     replies = [json.dumps(plan()), broken, fixed]
     with MessagesApi(replies) as api:
         env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
@@ -197,7 +195,7 @@ def test_the_conversation_only_grows(multiples):
     assert second["messages"][: len(first["messages"])] == first["messages"]
     assert (second["system"], second["tools"]) == (first["system"], first["tools"])
     text = second["messages"][-1]["content"][-1]["text"]
-    assert "calc-3" in text and "calc-4, calc-5 are set aside" in text
+    assert "calc-2" in text and "calc-3 are set aside" in text
 
 
 def without_marks(value):
@@ -282,7 +280,7 @@ def test_a_shared_helper_grows_but_what_earlier_tests_use_stays(multiples):
     blocks.insert(8, use("write_file", path="tests/conftest.py", content=changed))
     multiples.answers[key("double")] = number(blocks)
     again = [use("write_file", path="tests/conftest.py", content=grown), submit("quadruple")]
-    multiples.answers[key("quadruple", 2)] = number([*again, *deliver(NAMES[3:], NAMES[:3])])
+    multiples.answers[key("quadruple", 2)] = number(again)
     done = multiples.run()
     assert done.status == 0, done.out + done.err
     refused = json.loads(multiples.show(".orch-state/prds/calc/tdd/cycles/calc-3.json"))["refused"]
