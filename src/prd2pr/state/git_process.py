@@ -8,6 +8,7 @@ not run filters, convert line endings or depend on the machine.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -190,11 +191,21 @@ class GitObject:
     content: bytes = b""
 
 
+# Names of objects that begin with a full id, so that they always mean the same object.
+_PERMANENT_NAME = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?:[:^]|$)")
+_MAX_RECENT = 1024
+_MAX_RECENT_SIZE = 16_384  # bytes of one object
+
+
 @dataclass
 class ObjectReader:
-    """A `git cat-file --batch-command` process, started on first use and much cheaper than one process per object."""
+    """A `git cat-file --batch-command` process, started on first use and much cheaper than one process per object.
+
+    Small objects that were read recently are not read again.
+    """
 
     runner: GitRunner
+    _recent: dict[tuple[str, str], GitObject] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -216,12 +227,25 @@ class ObjectReader:
             self._process = None
 
     def _ask(self, command: str, names: list[str]) -> Iterator[GitObject | None]:
-        answers: list[GitObject | None] = []
         with self._lock:
+            answers: dict[str, GitObject | None] = {
+                name: self._recent[command, name] for name in names if (command, name) in self._recent
+            }
+            unknown = [name for name in dict.fromkeys(names) if name not in answers]
             # 100 requests fit into the pipe's buffer, so neither side waits for the other.
-            for start in range(0, len(names), 100):
-                answers += self._request_batch(command, names[start : start + 100])
-        return iter(answers)
+            for start in range(0, len(unknown), 100):
+                batch = unknown[start : start + 100]
+                for name, answer in zip(batch, self._request_batch(command, batch), strict=True):
+                    answers[name] = answer
+                    self._remember(command, name, answer)
+        return iter([answers[name] for name in names])
+
+    def _remember(self, command: str, name: str, answer: GitObject | None) -> None:
+        if answer is None or len(answer.content) > _MAX_RECENT_SIZE or not _PERMANENT_NAME.match(name):
+            return
+        while len(self._recent) >= _MAX_RECENT:
+            del self._recent[next(iter(self._recent))]
+        self._recent[command, name] = answer
 
     def _request_batch(self, command: str, names: list[str]) -> list[GitObject | None]:
         process = self._get_process()
