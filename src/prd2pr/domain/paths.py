@@ -6,9 +6,10 @@ Only names count, not content. Files that configure a test run are recognized fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -243,17 +244,23 @@ def _matches(path: str, pattern: str) -> bool:
         return root in {"", "."} or path == root or path.startswith(f"{root}/")
     # In fnmatch `*` also matches slashes; `**/` must match an empty string too. `packages/*/src` names directories.
     forms = (pattern, pattern.replace("**/", ""), f"{pattern.rstrip('/')}/*")
-    return any(fnmatchcase(path, form) for form in forms)
+    return _compile(forms).match(path) is not None
+
+
+@lru_cache(maxsize=512)
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return an expression that matches what one of the patterns matches."""
+    return re.compile("|".join(map(translate, patterns)) or "(?!)")
 
 
 def _matches_name(parts: tuple[str, ...], patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(parts[-1], pattern) for pattern in patterns)
+    return _compile(tuple(patterns)).match(parts[-1]) is not None
 
 
 def _is_protected(parts: tuple[str, ...]) -> bool:
     if parts[0] in _CI_DIRECTORIES:  # no role can write there either
         return "/".join(parts) in _PROTECTED_FILES
-    inside = any(fnmatchcase(part, pattern) for part in parts for pattern in _PROTECTED_COMPONENTS)
+    inside = any(_compile(_PROTECTED_COMPONENTS).match(part) for part in parts)
     sample = bool(_DATA_DIRECTORIES & set(parts[:-1]) and _TEST_DIRECTORIES & set(parts[:-1]))
     return (
         inside
