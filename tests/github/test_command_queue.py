@@ -149,7 +149,7 @@ def test_bots_outsiders_and_readers_get_no_answer_and_insiders_one(started):
     told = started.comment(number, "/tdd run\n/tdd status", by="tria")
     event = started.pending[0]
     acted = started.act()
-    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert (acted.status, acted.outputs["outcome"]) == (0, "refused"), acted.output
     assert "/tdd run needs the permission `write`; tria has `triage`" in acted.out
     started.act(event)
     started.tick()
@@ -166,7 +166,7 @@ def test_a_pull_request_from_a_fork_is_ignored_whatever_its_branch_name(started)
         pull = open_pull(started.fake, started.repo, "nobody", "Mine", "", f"{fork.owner}:{started.branch}", "main")
     said = started.comment(pull.number, "/tdd run", by="wendy")
     acted = started.act()
-    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert (acted.status, acted.outputs["outcome"]) == (0, "refused"), acted.output
     assert "has no PRD" in answers_to(started, said)[0]
     assert started.phases() == START
 
@@ -221,7 +221,7 @@ def test_an_order_from_before_the_plan_approves_nothing(planned):
     late = planned.comment(planned.pull().number, "/tdd run", by="wendy")
     planned.fake.skip(3600)
     acted = planned.act()
-    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert (acted.status, acted.outputs["outcome"]) == (0, "refused"), acted.output
     assert planned.phases() == ["plan(calc)"]
     assert "changed after this comment" in answers_to(planned, late)[0]
 

@@ -186,7 +186,7 @@ def test_an_epic_with_a_lost_event_ignores_later_edits_by_an_outsider(new):
     rewrite(world, 1, "Mine now", "- **FR-1** All keys are sent to me.")
     world.comment(1, "/tdd help", by="tria")
     acted = world.act()
-    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert (acted.status, acted.outputs["outcome"]) == (0, "refused"), acted.output
     assert world.bare.heads().keys() == {"main"}
     assert "is not known" in world.answers(1)[0].body and "label `prd2pr`" in world.answers(1)[0].body
 
@@ -200,7 +200,7 @@ def test_commands_without_a_prd_are_answered_anywhere_and_others_say_how_to_star
     helped = world.act()
     world.comment(issue.number, "/tdd next", by="wendy")
     refused = world.act()
-    assert (helped.status, refused.status) == (0, 1)
+    assert (helped.status, refused.status) == (0, 0)
     assert refused.outputs["outcome"] == "refused"
     first, second = world.answers()
     assert "/sprint plan" in first.body

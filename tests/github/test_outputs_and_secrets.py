@@ -87,6 +87,13 @@ def test_the_worst_outcome_is_the_jobs(job, outcomes, status, worst):
     assert read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())["outcome"] == worst
 
 
+def test_an_answered_refusal_does_not_fail_the_job_but_hides_no_failure(job, capsys):
+    answered = PrdOutcome("refused", "not allowed", replied=True)
+    assert report_outcomes(job, (answered,)) == 0
+    assert capsys.readouterr().out.startswith("::notice ")
+    assert report_outcomes(job, (answered, PrdOutcome("blocked", "calc-1 is out of attempts"))) == 1
+
+
 def test_a_summary_is_cut_and_masks_are_one_per_line(job, capsys):
     job.write_summary("é" * 900_000)
     assert len(Path(job.env["GITHUB_STEP_SUMMARY"]).read_bytes()) <= 1_000_001

@@ -87,7 +87,7 @@ def test_an_order_that_fails_again_is_answered_again(started):
 def test_a_refused_order_neither_approves_nor_builds(planned, said):
     before = planned.phases()
     refused = do(planned, said)
-    assert (refused.status, refused.outputs["outcome"]) == (1, "refused"), refused.output
+    assert (refused.status, refused.outputs["outcome"]) == (0, "refused"), refused.output
     assert "**Next:** `/approve`" in planned.answers()[-1].body
     assert planned.phases() == before
 

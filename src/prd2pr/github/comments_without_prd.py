@@ -40,7 +40,9 @@ def handle_without_prd(
             )
         if is_current_command(event, queued, unchanged_for):
             outcome = reply_without_prd(context, queue, issue, queued)
-    return PrdOutcome("refused", queue.last_refusal) if queue.last_refusal and not outcome.failed else outcome
+    if not queue.last_refusal or outcome.status == "refused":
+        return outcome
+    return PrdOutcome("refused", queue.last_refusal, replied=True)
 
 
 def is_current_command(event: CommentCreated | None, queued: QueuedCommand, unchanged_for: frozenset[int]) -> bool:
@@ -79,13 +81,13 @@ def start_prd_from_issue(
         label = context.config.labels.trigger
         step = NextStep(f"Read the issue, then write the command again, or add the label `{label}` (needs `write`).")
         queue.reply(queued, NotNow(queued.request.command.shown, reason, step), commit_url=context.commit_url)
-        return PrdOutcome("refused", reason)
+        return PrdOutcome("refused", reason, replied=True)
     subject = read_issue_prd(context, replace(issue, body=f"{issue.body}\n\n{queued.request.command.text}\n"))
     if isinstance(subject, Subject):
         return replace(subject, started_by=queued.request.settles)
     assert isinstance(subject, UnreadablePrd), "an issue is a PRD or unreadable"
     queue.reply(queued, ProblemReply.of(queued.request.command.shown, subject.problem), commit_url=context.commit_url)
-    return PrdOutcome("refused", subject.problem.what, subject.problem.remedy)
+    return PrdOutcome("refused", subject.problem.what, subject.problem.remedy, replied=True)
 
 
 def reply_without_prd(context: GitHubContext, queue: CommandQueue, issue: Issue, queued: QueuedCommand) -> PrdOutcome:
@@ -101,4 +103,6 @@ def reply_without_prd(context: GitHubContext, queue: CommandQueue, issue: Issue,
         reply = NotNow(command.shown, f"#{issue.number} has no PRD", step)
     queue.reply(queued, reply, commit_url=context.commit_url)
     refused = format_refusal_reason(reply)
-    return PrdOutcome("refused", refused) if refused else PrdOutcome("done", f"{command.shown} was answered")
+    if refused:
+        return PrdOutcome("refused", refused, replied=True)
+    return PrdOutcome("done", f"{command.shown} was answered")

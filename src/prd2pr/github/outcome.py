@@ -48,10 +48,12 @@ class PrdOutcome:
     where: str = ""  # file and line that a person should look at
     wave: Wave | None = None  # stories that other jobs of this run work on next
     is_news: bool = True  # False if an earlier run already reported it
+    replied: bool = False  # whether a refused command was answered where it was given
 
     @property
     def failed(self) -> bool:
-        return self.status in FAILED_STATUSES
+        """Whether the job fails. An answered refusal does not: the person has the reason, and nothing is broken."""
+        return self.status in FAILED_STATUSES and not (self.status == "refused" and self.replied)
 
 
 def map_stop_to_status(stop: NoAction) -> RunStatus:

@@ -126,6 +126,7 @@ def build_run_outcome(run: PrdRun, stop: NoAction) -> PrdOutcome:
         usd=spend.usd,
         tokens=spend.tokens,
         wave=run.parallel.wave if run.context.job.handoff == "to jobs" else None,
+        replied=status == "refused",
         is_news=run.activity.requested or status != "blocked" or not run.activity.blocked_before,
     )
 

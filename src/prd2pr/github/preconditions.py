@@ -214,7 +214,7 @@ def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOu
         return NotNow(request.command.shown, stop.reason, NextStep(stop.next))
 
     refused = find_last_refusal_reason(reply_to_trigger(found.context, trigger, status, build_reply, pull=found.pull))
-    return replace(stop, status="refused", reason=refused) if refused else stop
+    return replace(stop, status="refused", reason=refused, replied=True) if refused else stop
 
 
 def open_read_session(found: RemotePrd) -> Session | None:

@@ -165,7 +165,8 @@ def reply_under_story_issue(context: GitHubContext, subject: StoryIssue, trigger
         if trigger
         else ()
     )
-    return PrdOutcome("refused" if answers else "nothing-to-do", reason, f"comment below {place}", prd=subject.prd)
+    status: RunStatus = "refused" if answers else "nothing-to-do"
+    return PrdOutcome(status, reason, f"comment below {place}", prd=subject.prd, replied=True)
 
 
 def report_unreadable_prd(context: GitHubContext, subject: UnreadablePrd) -> PrdOutcome:

@@ -194,7 +194,7 @@ def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote) -> Bra
 
 
 def report_outcomes(job: ActionsJob, outcomes: tuple[PrdOutcome, ...]) -> int:
-    """Write outputs and annotations and return the exit status, which is 0 only if no person has to act."""
+    """Write outputs and annotations and return the exit status: 1 if a person has to look into this run."""
     last = get_worst_outcome(outcomes)
     job.write_outputs(
         {
@@ -213,4 +213,4 @@ def report_outcomes(job: ActionsJob, outcomes: tuple[PrdOutcome, ...]) -> int:
         message = f"{each.prd or 'prd2pr'}: {each.status}: {end_sentence(each.reason)}"
         message += f" Next: {each.next}" if each.next else ""
         write_workflow_command("error" if each.failed else "notice", message, each.where)
-    return 1 if last.failed else 0
+    return 1 if any(each.failed for each in outcomes) else 0
