@@ -63,6 +63,17 @@ def test_an_unknown_subject_is_named(with_records, name, text):
     assert with_records.program("query", name, text, "--json").json["rows"] == []
 
 
+def test_a_fetched_branch_is_found_and_an_empty_answer_names_what_was_read(with_records, tmp_path):
+    clone = World(tmp_path)
+    clone.repo.parent.mkdir(parents=True, exist_ok=True)
+    with_records.git("clone", "-q", "-b", "main", str(with_records.repo), str(clone.repo))
+    assert "WebSocket" in clone.program("query", "similar-failures", "tell browsers by websockets").out
+    assert clone.program("query", "stale-docs").out == "No library note is stale. Read: origin/prd2pr/shop.\n"
+    assert clone.program("query", "stale-docs", "--json").json["refs"] == ["origin/prd2pr/shop"]
+    clone.git("branch", "-q", "-r", "-d", "origin/prd2pr/shop")
+    assert clone.program("query", "stale-docs").out.endswith("Read: main.\n")
+
+
 def test_infinite_numbers_stay_json(with_records):
     assert with_records.program("query", "--sql", "SELECT 9e999, 1", "--json").json["rows"] == [["inf", 1]]
 

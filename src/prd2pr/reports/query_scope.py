@@ -58,40 +58,60 @@ def iter_trace_lines(facts: PrdFacts) -> Iterator[TraceLine]:
             yield TraceLine(prd, (wanted.id,) if wanted.id else (), "", "", wanted.text, (), "", wanted.verdict)
 
 
+REMOTE_BRANCHES = "refs/remotes/"
+
+
 @dataclass(frozen=True)
 class QueryScope:
-    """A tree that contains all state to query, and the head of each PRD."""
+    """A tree that contains all state to query, the head of each PRD, and the names of the refs that were read."""
 
     tree: str
     heads: dict[str, str] = field(default_factory=dict)
+    refs: tuple[str, ...] = ()
 
 
 def find_query_scope(git: Git, prefix: str) -> QueryScope:
-    """Return the state at HEAD or, if there is none, the combined state of all prd2pr branches."""
-    head = git.rev("HEAD")
-    if git.entries(head, STATE):
-        return QueryScope(restore_all_records(git, head), dict.fromkeys(list_prd_ids(git, head), head))
-    heads = [git.rev(branch) for branch in git.branches(prefix)]
-    if len(heads) == 1:
+    """Return the state at HEAD combined with that of all unmerged prd2pr branches, also fetched ones.
+
+    On a prd2pr branch, only the state of that branch counts.
+    """
+    head, name = git.rev("HEAD"), git.head_branch() or "HEAD"
+    has_state = bool(git.entries(head, STATE))
+    branches = {} if has_state and name.startswith(prefix) else find_unmerged_branches(git, prefix, head)
+    refs = ((name,) if has_state or not branches else ()) + tuple(branches)
+    if not branches:
+        return QueryScope(restore_all_records(git, head), dict.fromkeys(list_prd_ids(git, head), head), refs)
+    # If two branches have the same file, the newest wins.
+    heads = sorted({*branches.values()}, key=lambda sha: (git.commit_info(sha).at, sha))
+    if len(heads) == 1 and not has_state:
         return QueryScope(
-            git.join_state(git.tree(head), restore_all_records(git, heads[0])),
-            dict.fromkeys(list_prd_ids(git, heads[0]), heads[0]),
+            git.join_state(git.tree(head), restore_all_records(git, heads[0])), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0]), refs
         )
-    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # if two branches have the same file, the newest wins
+    read = [head, *heads]
     files = {
         entry.path: BlobRef(entry.blob, entry.mode)
-        for sha in heads
+        for sha in read
         for entry in git.entries(restore_all_records(git, sha), STATE)
         if entry.kind == "blob"
     }
-    own = {prd: sha for sha in heads for prd in list_prd_ids(git, sha)}
-    own |= {name: sha for name in own if (sha := git.branch_head(f"{prefix}{name}"))}
+    own = {prd: sha for sha in read for prd in list_prd_ids(git, sha)}
+    own |= {prd: sha for prd in own if (sha := branches.get(f"{prefix}{prd}"))}
     at_home = {
         entry.path: BlobRef(entry.blob, entry.mode)
-        for name, sha in own.items()
-        for entry in git.entries(restore_all_records(git, sha), f"{PRDS}/{name}")
+        for prd, sha in own.items()
+        for entry in git.entries(restore_all_records(git, sha), f"{PRDS}/{prd}")
     }
-    return QueryScope(git.edit_tree(git.tree(head), {**files, **at_home}), own)
+    return QueryScope(git.edit_tree(git.tree(head), {**files, **at_home}), own, refs)
+
+
+def find_unmerged_branches(git: Git, prefix: str, head: str) -> dict[str, str]:
+    """Map prd2pr branches that HEAD does not contain to their commits. A fetched branch counts if no local one does."""
+    found = {name: git.rev(name) for name in git.branches(prefix)}
+    for ref, sha in git.refs(REMOTE_BRANCHES).items():
+        remote, _, branch = ref.removeprefix(REMOTE_BRANCHES).partition("/")
+        if branch.startswith(prefix) and branch not in found:
+            found[f"{remote}/{branch}"] = sha
+    return {name: sha for name, sha in found.items() if not git.is_ancestor(sha, head)}
 
 
 def load_prd_facts(git: Git, prd: str, head: str) -> PrdFacts | None:

@@ -175,10 +175,11 @@ def load_facts(query_input: QueryInput) -> Iterator[PrdFacts]:
 def run_named_query(query: NamedQuery, query_input: QueryInput, options: argparse.Namespace, limit: int) -> str:
     rows = [asdict(row) for row in islice(query.rows(query_input), limit)]
     if options.json:
-        return json.dumps({"query": options.name, "rows": rows}, indent=2) + "\n"
+        return json.dumps({"query": options.name, "refs": query_input.where.refs, "rows": rows}, indent=2) + "\n"
     if not rows:
         text = clip(neutralize_log_commands(clean_line(query_input.text)), MAX_CELL)
-        return (query.unknown_text.replace("{text}", text) if text and query.unknown_text else query.empty_text) + "\n"
+        empty = query.unknown_text.replace("{text}", text) if text and query.unknown_text else query.empty_text
+        return f"{empty} Read: {clean_line(', '.join(query_input.where.refs))}.\n"
     return format_table(query.columns, [[format_cell_text(name, row[name]) for name in query.columns] for row in rows])
 
 
