@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from prd2pr.agents.token_usage import build_token_report, format_token_report
-from prd2pr.cli.table import COMMANDS, report_bug, report_error
+from prd2pr.cli import local_run
+from prd2pr.cli.context import open_context
+from prd2pr.cli.table import COMMANDS, build_parser, report_bug, report_error
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
-from prd2pr.errors import PrdInvalid, TokenMissing
+from prd2pr.errors import InputInvalid, PrdInvalid, TokenMissing
 from prd2pr.github.client.tokens import read_token_config
 from world import World
 
@@ -210,3 +213,24 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(world):
     assert done.status == 2
     assert "prd2pr verify" in done.err
     assert world.program("nonsense").status == 2
+
+
+def test_a_failed_run_waits_for_its_background_import(world, monkeypatch):
+    """The interpreter must not shut down while a thread imports: that prints a traceback after the clean error."""
+    events: list[str] = []
+
+    def import_slowly() -> None:
+        time.sleep(0.2)
+        events.append("imported")
+
+    def fail(*_: object) -> None:
+        raise InputInvalid("two PRDs have this id")
+
+    monkeypatch.setattr(local_run, "preload_publishing", import_slowly)
+    monkeypatch.setattr(local_run, "run_sequentially", fail)
+    options = build_parser().parse_args(["run", "prds/calc.md", "--repo", str(world.repo), "--model", "command:cat"])
+    with pytest.raises(InputInvalid, match="two PRDs"):
+        local_run.run_and_publish(
+            options, 1, open_context(str(world.repo), str(world.repo / "prds/calc.md"), many=False)
+        )
+    assert events == ["imported"]

@@ -45,7 +45,9 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
             opened.repository, opened.prd or find_active_prd(opened.repository.git), options, progress
         )
         with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
-            threading.Thread(target=preload_publishing, daemon=True).start()
+            preload = threading.Thread(target=preload_publishing, daemon=True)
+            preload.start()
+            resources.callback(preload.join)  # an import fails noisily once the interpreter shuts down
             if forkserver is None or not can_run_in_parallel(opened, progress):
                 outcome = run_sequentially(session, max_steps)
             else:

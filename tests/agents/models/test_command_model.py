@@ -184,3 +184,15 @@ def test_missing_program_is_reported_on_opening(tmp_path: Path, command: str, wh
     with pytest.raises(ModelMissing, match=what) as caught:
         CommandModel(command, env=ENV, prices={}, cwd=tmp_path)
     assert caught.value.remedy
+
+
+def test_the_next_call_is_expected_to_be_as_large_as_the_largest_of_its_role(programs: ProgramDirectory) -> None:
+    """A program may make many turns of its own, so its prompt alone says little about what a call takes."""
+    model = programs.model("""
+        print(json.dumps({"content": "done", "usage": {"input_tokens": 90000, "output_tokens": 10000}}))
+    """)
+    first = model.estimate(programs.request())
+    assert 0 < first.tokens < 10_000, "the prompt and a typical answer"
+    assert (model.estimate(None).tokens, first.usd) == (0, 0.0)
+    model.reply(programs.request())
+    assert model.estimate(programs.request()).tokens == 100_000

@@ -62,21 +62,30 @@ class CommandModel:
         self._env = select_environment(env)
         self._prices = prices
         self._timeout = timeout
+        self._largest: dict[str, int] = {}  # tokens of the largest call so far, by role
 
     def reply(self, request: Request) -> Reply:
         output = self._run(json.dumps(request_to_json(request), ensure_ascii=False), request.workspace)
         try:
-            return self._to_reply(output, request)
+            reply = self._to_reply(output, request)
         except ValueError as error:
             what = f"The command's answer is not usable: {error}"
             raise self._problem(
                 what, "Print a reply in the format that `prd2pr.agents.models.command` describes.", output
             ) from error
+        role = request.purpose.role
+        self._largest[role] = max(reply.spend.tokens, self._largest.get(role, 0))
+        return reply
 
     def estimate(self, request: Request | None) -> CallEstimate:
-        """Estimate the cost of a call; zero without a configured price, since a program may report its own cost."""
+        """Estimate the next call by its prompt and by the role's largest call so far: a program may make many turns.
+
+        Without a configured price the cost is zero, since the program may report its own.
+        """
         price = find_price(self._prices, self.name)
-        return estimate_call(self.name, price, request) if price else CallEstimate(self.name)
+        expected = estimate_call(self.name, price, request)
+        seen = self._largest.get(request.purpose.role, 0) if request else 0
+        return CallEstimate(self.name, tokens=max(expected.tokens, seen), usd=0.0 if price is None else expected.usd)
 
     def _run(self, request: str, workspace: Path | None) -> str:
         """Run the program with files instead of pipes, so that a grandchild that keeps a pipe open cannot block us."""
