@@ -111,8 +111,13 @@ def test_events_cannot_be_given_as_commands() -> None:
     assert [apply_project_event(P.SPRINT_ACTIVE, event) for event in blocking] == [P.BLOCKED, P.BLOCKED]
     assert apply_project_event(P.SPRINT_ACTIVE, "all stories done") == P.SPRINT_REVIEW
     assert apply_project_event(P.SPRINT_REVIEW, "the PRD changed") == P.BACKLOG_READY
+    others = {
+        "the PRD changed": {P.SPRINT_REVIEW, P.IDLE},
+        "all stories done": {P.SPRINT_ACTIVE, P.BACKLOG_READY, P.SPRINT_PLANNED},
+        "stories left": {P.IDLE},
+    }
     for name in PROJECT_EVENTS:
-        starts = {P.SPRINT_REVIEW, P.IDLE} if name == "the PRD changed" else {P.SPRINT_ACTIVE}
+        starts = others.get(name, {P.SPRINT_ACTIVE})
         assert isinstance(apply_project_command(P.SPRINT_ACTIVE, name), CommandRefusal)
         for state in set(P) - starts:
             assert isinstance(apply_project_event(state, name), CommandRefusal)

@@ -273,6 +273,7 @@ class Sprint(Document):
     ended_at: str | None = None
     retrospective: Retrospective | None = None
     metrics: SprintMetrics | None = None
+    chosen: bool = False  # a person chose the stories, so the sprint ends with its own review
 
 
 class Project(Document):

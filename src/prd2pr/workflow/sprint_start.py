@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from prd2pr.domain.decision import BOT, Decision
-from prd2pr.domain.machines.approval import list_approved_stories
+from prd2pr.domain.machines.approval import is_chosen_sprint_done, list_approved_stories
 from prd2pr.domain.machines.next_action import (
     STATES_WITHOUT_SPRINT,
     SUGGEST_FIX_COMMAND,
+    check_human_stop,
     describe_approval_wait,
     is_approval_due,
     waits_for_person,
@@ -14,6 +15,7 @@ from prd2pr.domain.machines.next_action import (
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import SETTLED, ProjectState
 from prd2pr.planning.decisions.records import Objection
+from prd2pr.planning.decisions.sprints import SPRINT_DONE
 from prd2pr.state.cursors import is_processed
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
@@ -31,12 +33,13 @@ def prepare_sprint(session: Session, head: str) -> str | NoAction:
     if state.status.state in STATES_WITHOUT_SPRINT:
         return begin_sprint(session, state)
     if state.status.state is ProjectState.SPRINT_ACTIVE and is_approval_due(load_action_context(session, state)):
-        result = apply_command(session, head, WAITS_FOR_APPROVAL, BOT)
-        return (
-            result
-            if isinstance(result, NoAction)
-            else describe_approval_wait(load_action_context(session, session.store.load(result)))
-        )
+        sprint = state.sprint(state.status.sprint) if state.status.sprint else None
+        is_done = sprint is not None and is_chosen_sprint_done(sprint, state.backlog)
+        result = apply_command(session, head, SPRINT_DONE if is_done else WAITS_FOR_APPROVAL, BOT)
+        if isinstance(result, NoAction):
+            return result
+        context = load_action_context(session, session.store.load(result))
+        return check_human_stop(context) or describe_approval_wait(context)
     return head
 
 

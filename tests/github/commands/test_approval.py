@@ -160,6 +160,65 @@ def test_the_sprint_can_be_planned_and_started_by_hand(stage: Stage) -> None:
     assert stage.state.status.approvals[-1].stories == ("calc-1",)
 
 
+def test_a_sprint_with_a_part_of_the_backlog_has_its_own_review(stage: Stage) -> None:
+    stage.give("/sprint plan calc-1")
+    stage.give("/sprint start")
+    driven = run_prd(stage.session)
+    assert (driven.steps, driven.stop.outcome) == (4, "waiting")
+    assert driven.stop.next.startswith("/feedback ") and "1 story is left" in driven.stop.reason
+    status, sprint = stage.state.status, stage.state.sprint("s1")
+    assert (status.state, status.transitions[-1].command) == (ProjectState.SPRINT_REVIEW, "sprint done")
+    assert sprint is not None and sprint.metrics is not None
+    assert (sprint.metrics.done, sprint.metrics.steps > 3) == (1, True)
+    assert run_prd(stage.session).steps == 0, "the other story waits for the review"
+    stage.keep("reviewed")
+    obeyed = stage.give('/feedback "went well: the pace. improve: the PRD"')
+    assert isinstance(obeyed.answer, CommandDone)
+    status, sprint = stage.state.status, stage.state.sprint("s1")
+    assert [each.after for each in status.transitions[-2:]] == ["IDLE", "BACKLOG_READY"]
+    assert sprint is not None and sprint.status == "completed" and sprint.retrospective is not None
+    assert run_prd(stage.session).stop.next == "/approve"
+    stage.give("/approve")
+    run_prd(stage.session)
+    assert stage.state.sprint("s2").stories == ("calc-2",)
+    assert stage.state.status.state is ProjectState.SPRINT_REVIEW
+    assert {epic.status for epic in stage.state.backlog.epics} == {"completed"}
+    assert stage.wrong() == []
+
+
+def test_changes_can_be_requested_in_the_review_of_a_sprint(stage: Stage) -> None:
+    stage.give("/sprint plan calc-1")
+    stage.give("/sprint start")
+    run_prd(stage.session)
+    obeyed = stage.give('/request_changes "Halve numbers"')
+    assert isinstance(obeyed.answer, CommandDone) and obeyed.answer.stories == ("calc-3",)
+    sprint = stage.state.sprint("s1")
+    assert sprint is not None and sprint.status == "completed" and sprint.metrics is not None
+    assert stage.state.status.state is ProjectState.BACKLOG_READY
+    assert stage.wrong() == []
+
+
+def test_removing_the_last_open_story_leads_to_the_review(stage: Stage) -> None:
+    stage.give("/approve calc-1")
+    run_prd(stage.session)
+    assert stage.state.status.state is ProjectState.BACKLOG_READY
+    stage.give("/backlog remove calc-2")
+    assert stage.state.status.state is ProjectState.SPRINT_REVIEW
+    assert isinstance(stage.give('/feedback "good"').answer, CommandDone)
+    assert stage.wrong() == []
+
+
+def test_removing_the_last_open_story_during_a_pause_leads_to_the_review_on_resume(stage: Stage) -> None:
+    stage.give("/approve")
+    stage.step(4)
+    stage.give("/sprint pause")
+    stage.give("/backlog remove calc-2")
+    assert stage.state.status.state is ProjectState.SPRINT_PAUSED
+    stage.give("/sprint resume")
+    assert stage.state.status.state is ProjectState.SPRINT_REVIEW
+    assert stage.wrong() == []
+
+
 def test_an_epic_becomes_stories_and_so_do_requested_changes(stage: Stage) -> None:
     obeyed = stage.give('/epic "Halve numbers"')
     assert isinstance(obeyed.answer, CommandDone)

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Iterable
 from typing import Literal
 
-from prd2pr.domain.records import SETTLED, Approval, Backlog, Prd, Status, Story
+from prd2pr.domain.records import SETTLED, Approval, Backlog, Prd, ProjectState, Sprint, Status, Story
 
 # "given" means that calling the program is the approval. The others are values of `approval:` in the settings.
 ApprovalMode = Literal["given", "plan", "story", "none"]
+STARTED_SPRINT_STATES = (ProjectState.SPRINT_ACTIVE, ProjectState.SPRINT_PAUSED, ProjectState.BLOCKED)
 
 
 def compute_plan_digest(prd: Prd, stories: Iterable[Story]) -> str:
@@ -60,6 +61,21 @@ def carry_over_approvals(
         if stories:
             kept.append(create_approval(prd, after, stories, by=approval.by, at=approval.at, head=approval.head))
     return tuple(kept)
+
+
+def limit_to_chosen_sprint(
+    approved: frozenset[str] | None, sprint: Sprint | None, state: ProjectState
+) -> frozenset[str] | None:
+    """Leave out stories that a person did not choose for the current sprint. None means all stories."""
+    if sprint is None or not sprint.chosen or state not in STARTED_SPRINT_STATES:
+        return approved
+    chosen = frozenset(sprint.stories)
+    return chosen if approved is None else approved & chosen
+
+
+def is_chosen_sprint_done(sprint: Sprint, backlog: Backlog) -> bool:
+    stories = {story.id: story.status for story in backlog.stories}
+    return sprint.chosen and all(stories.get(name, "skipped") in SETTLED for name in sprint.stories)
 
 
 def list_unapproved_stories(backlog: Backlog, approved: frozenset[str] | None) -> tuple[Story, ...]:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from prd2pr.domain.machines.approval import (
     ApprovalMode,
+    limit_to_chosen_sprint,
     list_approved_stories,
     list_covered_stories,
     list_unapproved_stories,
@@ -22,6 +23,7 @@ from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
 from prd2pr.domain.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
 
 STATES_WITHOUT_SPRINT = (ProjectState.IDLE, ProjectState.BACKLOG_READY, ProjectState.SPRINT_PLANNED)
+FEEDBACK_COMMAND = '/feedback "what went well, what to improve"'
 SUGGEST_FIX_COMMAND = '/suggest_fix "what to try"'
 
 
@@ -66,7 +68,8 @@ class ActionContext:
 
     @cached_property
     def approved_ids(self) -> frozenset[str] | None:
-        return list_approved_stories(self.mode, self.records.status, self.records.prd, self.records.backlog)
+        approved = list_approved_stories(self.mode, self.records.status, self.records.prd, self.records.backlog)
+        return limit_to_chosen_sprint(approved, self.records.sprint, self.records.status.state)
 
     @cached_property
     def settled_ids(self) -> frozenset[str]:
@@ -151,9 +154,14 @@ def check_human_stop(context: ActionContext) -> NoAction | None:
     """Return why a person must act first because of a pause or a missing approval, or None."""
     status = context.records.status
     if status.halted:
-        return NoAction("paused", "all stories are halted", "/tdd resume")
+        return NoAction("paused", "all stories are halted", format_slash_command(context, "/tdd resume"))
     if status.state is ProjectState.SPRINT_PAUSED:
-        return NoAction("paused", "the sprint is paused", "/sprint resume")
+        return NoAction("paused", "the sprint is paused", format_slash_command(context, "/sprint resume"))
+    if status.state is ProjectState.SPRINT_REVIEW and context.open_stories:
+        left = len(context.open_stories)
+        waits = "1 story is left" if left == 1 else f"{left} stories are left"
+        reason = f"the sprint is ready for review, and {waits} in the backlog"
+        return NoAction("waiting", reason, format_slash_command(context, FEEDBACK_COMMAND))
     return describe_approval_wait(context) if context.open_stories and waits_for_person(context) else None
 
 
@@ -299,6 +307,11 @@ def suggest_other_command(context: ActionContext) -> str:
     """Return the command to use if the named story cannot be worked on."""
     action = find_next_action(replace(context, only_story=""))
     return format_next_command(replace(context, only_story="")) if isinstance(action, PhaseAction) else action.next
+
+
+def format_slash_command(context: ActionContext, command: str) -> str:
+    """Return the command as it is given at a terminal or in a comment."""
+    return f"prd2pr command {command}" if context.is_local else command
 
 
 def format_next_command(context: ActionContext) -> str:

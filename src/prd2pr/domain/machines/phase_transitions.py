@@ -130,6 +130,25 @@ def set_story_status(backlog: Backlog, story: str, status: StoryStatus) -> Backl
     return backlog.model_copy(update={"stories": stories})
 
 
+def update_epics(backlog: Backlog) -> Backlog:
+    """Complete the epics whose stories are all settled, and reactivate those that have open stories again."""
+    open_epics = {story.epic for story in backlog.stories if story.status not in SETTLED}
+    known = {story.epic for story in backlog.stories}
+    changed = tuple(
+        epic.model_copy(update={"status": "active" if epic.id in open_epics else "completed"})
+        if epic.id in known and epic.status != "archived"
+        else epic
+        for epic in backlog.epics
+    )
+    return backlog if changed == backlog.epics else backlog.model_copy(update={"epics": changed})
+
+
+def strip_epic_progress(backlog: Backlog) -> Backlog:
+    """Return the plan with all epics active, as earlier versions recorded it."""
+    epics = tuple(epic.model_copy(update={"status": "active"}) for epic in backlog.epics)
+    return backlog.model_copy(update={"epics": epics})
+
+
 def start_planned_sprint(
     status: Status, stories: Iterable[Story], *, by: str, at: str, goal: str
 ) -> tuple[Status, Sprint]:

@@ -125,10 +125,22 @@ PROJECT_EVENTS: dict[str, ProjectEvent] = {
     for event in (
         ProjectEvent(
             "all stories done",
+            frozenset({S.SPRINT_ACTIVE, S.BACKLOG_READY, S.SPRINT_PLANNED}),
+            S.SPRINT_REVIEW,
+            "Every story is integrated, or the last open one was removed.",
+            "all stories are done",
+        ),
+        ProjectEvent(
+            "sprint done",
             frozenset({S.SPRINT_ACTIVE}),
             S.SPRINT_REVIEW,
-            "Every story is integrated.",
-            "all stories are done",
+            "Every story that `/sprint plan` chose is integrated, and others are open.",
+        ),
+        ProjectEvent(
+            "stories left",
+            frozenset({S.IDLE}),
+            S.BACKLOG_READY,
+            "The sprint is closed, and the backlog has open stories.",
         ),
         ProjectEvent(
             "story out of attempts",

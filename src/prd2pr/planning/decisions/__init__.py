@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from prd2pr.domain.breakers.circuits import close_circuits, list_open_circuits
 from prd2pr.domain.costs.budget import SPENT_NOTE
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
+from prd2pr.domain.machines.phase_transitions import update_epics
 from prd2pr.planning.decisions import backlog, completion, regressions, spending, sprints, stories
 from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection, record_decision
 
@@ -56,6 +58,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
     "tdd reset": reset_circuits,
     # Events that no command triggers.
     "stories wait for approval": sprints.wait_for_approval,
+    sprints.SPRINT_DONE: backlog.review_sprint,
     "CI failed three times": sprints.block_after_ci_failures,
     SPENT_NOTE: spending.note_spending,
     regressions.REGRESSED: regressions.add_fix_story,
@@ -65,4 +68,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
 
 def compute_effect(found: BranchRecords, decision: Decision) -> DecisionEffect:
     """Return the records after a decision, or why the state machine refuses it or it makes no sense."""
-    return EFFECTS[decision.command](found, decision)
+    left = EFFECTS[decision.command](found, decision)
+    if not isinstance(left, DecisionOutcome) or left.backlog is found.backlog:
+        return left
+    return replace(left, backlog=update_epics(left.backlog))

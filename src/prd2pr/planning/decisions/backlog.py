@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.dependency_graph import sort_by_dependencies
-from prd2pr.domain.machines.approval import carry_over_approvals
+from prd2pr.domain.machines.approval import carry_over_approvals, is_chosen_sprint_done
 from prd2pr.domain.machines.branch_records import BranchRecords
-from prd2pr.domain.machines.phase_transitions import finish_if_settled
+from prd2pr.domain.machines.phase_transitions import finish_if_settled, record_event
 from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
+from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.machines.story_machine import OPEN
 from prd2pr.domain.memory_records import Lesson
 from prd2pr.domain.records import (
@@ -27,6 +28,7 @@ from prd2pr.planning.decisions.records import (
     DecisionOutcome,
     Objection,
     object_to_unknown_stories,
+    record_project_event,
     with_project_transition,
 )
 from prd2pr.planning.decisions.retrospective import build_sprint_lesson, parse_retrospective
@@ -160,6 +162,18 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
 # --- the end of a sprint ----------------------------------------------------------------------------------------------
 
 
+def review_sprint(found: BranchRecords, decision: Decision) -> DecisionEffect:
+    """Apply the event that the stories chosen for the sprint are settled while others are open."""
+    sprint = found.sprint
+    if sprint is None or not is_chosen_sprint_done(sprint, found.backlog):
+        return Objection("the sprint has open stories")
+    status = record_project_event(found.status, decision)
+    if isinstance(status, CommandRefusal):
+        return status
+    sprint = sprint.model_copy(update={"metrics": compute_sprint_metrics(found, sprint)})
+    return DecisionOutcome(status.model_copy(update={"order": "", "order_story": ""}), found.backlog, sprint=sprint)
+
+
 @with_project_transition
 def record_feedback(found: BranchRecords, decision: Decision, status: Status) -> DecisionEffect:
     """Apply `/feedback`: record the sprint's retrospective, and a lesson for later sprints and other PRDs."""
@@ -170,6 +184,8 @@ def record_feedback(found: BranchRecords, decision: Decision, status: Status) ->
         sprint = sprint.model_copy(update={"retrospective": parsed, "metrics": compute_sprint_metrics(found, sprint)})
         lessons = (build_sprint_lesson(found, sprint, parsed, decision),)
     status = status.model_copy(update={"order": "", "order_story": ""})
+    if found.sprint and found.sprint.chosen and any(each.status not in SETTLED for each in found.backlog.stories):
+        status = record_event(status, "stories left", at=decision.at)
     return DecisionOutcome(status, found.backlog, sprint=sprint, lessons=lessons)
 
 

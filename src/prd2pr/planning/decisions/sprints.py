@@ -23,6 +23,7 @@ from prd2pr.planning.decisions.records import (
 from prd2pr.planning.decisions.stories import restart_cycle
 from prd2pr.planning.plan_diff import drop_approved_removals
 
+SPRINT_DONE = "sprint done"
 APPROVAL_COMMANDS = ("approve", "sprint plan", "sprint start")
 
 
@@ -53,7 +54,7 @@ def plan_sprint(found: BranchRecords, decision: Decision, status: Status) -> Dec
     objection = find_sprint_objection(found, decision)
     if objection:
         return objection
-    sprint = build_sprint(found, decision)
+    sprint = build_sprint(found, decision).model_copy(update={"chosen": bool(decision.stories)})
     backlog = mark_in_sprint(found.backlog, sprint.stories)
     return DecisionOutcome(status.model_copy(update={"sprint": sprint.id}), backlog, sprint=sprint)
 
@@ -75,7 +76,8 @@ def set_sprint_status(found: BranchRecords, decision: Decision, sprint_status: s
     if isinstance(status, CommandRefusal):
         return status
     sprint = found.sprint.model_copy(update={"status": sprint_status}) if found.sprint else None
-    return DecisionOutcome(status, found.backlog, sprint=sprint)
+    # The last open story may have been finished or removed during the pause.
+    return DecisionOutcome(finish_if_settled(status, found.backlog, at=decision.at), found.backlog, sprint=sprint)
 
 
 def wait_for_approval(found: BranchRecords, decision: Decision) -> DecisionEffect:

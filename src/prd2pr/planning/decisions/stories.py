@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prd2pr.domain.decision import Decision
+from prd2pr.domain.machines.approval import STARTED_SPRINT_STATES
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.phase_transitions import finish_if_settled
 from prd2pr.domain.machines.refusal import CommandRefusal
@@ -256,6 +257,3 @@ def find_or_create_cycle(found: BranchRecords, story: str) -> Cycle | None:
     if cycle is None and found.sprint and story in found.sprint.stories and found.status.state in STARTED_SPRINT_STATES:
         return Cycle(story=story)
     return cycle
-
-
-STARTED_SPRINT_STATES = (ProjectState.SPRINT_ACTIVE, ProjectState.SPRINT_PAUSED, ProjectState.BLOCKED)

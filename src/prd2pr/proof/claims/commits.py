@@ -315,6 +315,10 @@ def check_state_changes(claim: StepClaim) -> Iterator[Finding]:
     if claim.step.phase is not Phase.PLAN:
         if strip_progress(claim.parent.backlog) != strip_progress(claim.state.backlog):
             yield make_claim_error("VER106", "a phase may not change the plan", claim.state.paths.backlog)
+        after = claim.state.backlog
+        if after.epics not in (claim.parent.backlog.epics, phase_transitions.update_epics(after).epics):
+            what = "the status of an epic does not follow from its stories"
+            yield make_claim_error("VER106", what, claim.state.paths.backlog)
         yield from check_status(claim)
 
 
@@ -399,7 +403,6 @@ def derive_project_state(claim: StepClaim) -> ProjectState:
 
 
 def strip_progress(backlog: Backlog) -> Backlog:
-    """Return the plan without the progress of its stories."""
-    return backlog.model_copy(
-        update={"stories": tuple(story.model_copy(update={"status": "backlog"}) for story in backlog.stories)}
-    )
+    """Return the plan without the progress of its stories and epics."""
+    stories = tuple(story.model_copy(update={"status": "backlog"}) for story in backlog.stories)
+    return phase_transitions.strip_epic_progress(backlog).model_copy(update={"stories": stories})

@@ -118,7 +118,7 @@ def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[
     settled = {"cursors": left.status.cursors, "orders": left.status.orders}
     if state.status.model_copy(update=settled) != left.status:
         yield paths.status
-    if state.backlog != left.backlog:
+    if state.backlog not in (left.backlog, phase_transitions.strip_epic_progress(left.backlog)):
         yield paths.backlog
     if left.circuits is not None and state.circuits != left.circuits:
         yield paths.circuits

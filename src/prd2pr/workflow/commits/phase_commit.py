@@ -347,6 +347,8 @@ def make_story_change(session: Session, position: Position, cycle: Cycle, phase:
     backlog = phase_transitions.set_story_status(
         position.state.backlog, position.story.id, "done" if phase is Phase.INTEGRATED else "in_progress"
     )
+    if phase is Phase.INTEGRATED:
+        backlog = phase_transitions.update_epics(backlog)
     after = (
         phase_transitions.record_integration(status, backlog, position.story.id, at=at)
         if phase is Phase.INTEGRATED

@@ -14,7 +14,7 @@ from prd2pr.agents.prompts import render_next_delivery
 from prd2pr.agents.roles import FUSED, PROGRAMMER
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.domain.costs.estimate import estimate_written_tokens
-from prd2pr.domain.machines.approval import list_approved_stories
+from prd2pr.domain.machines.approval import limit_to_chosen_sprint, list_approved_stories
 from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
 from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, CycleState, Design, Phase, Step, Story
 from prd2pr.domain.stack import PYTHON
@@ -381,7 +381,12 @@ def list_stories_ahead(session: Session, position: Position) -> tuple[Story, ...
     if session.target.story:
         return (position.story,)
     state, backlog = position.state, position.state.backlog
-    approved = list_approved_stories(session.constraints.approval, state.status, session.prd, backlog)
+    sprint = state.sprint(state.status.sprint) if state.status.sprint else None
+    approved = limit_to_chosen_sprint(
+        list_approved_stories(session.constraints.approval, state.status, session.prd, backlog),
+        sprint,
+        state.status.state,
+    )
     known = {story.id for story in backlog.stories}
     ready = {position.story.id, *(story.id for story in backlog.stories if story.status in SETTLED)}
     found = [position.story]
