@@ -13,6 +13,7 @@ import pytest
 from fakes.github import FakeGitHub, transport
 from fakes.github.on_issues import add_comment, set_state
 from fakes.github.on_labels import on_issue
+from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import CycleState
 from prd2pr.errors import SetupProblem
@@ -23,6 +24,7 @@ from prd2pr.github.client.tokens import StaticToken
 from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.publish.context import PublishedLinks, PublishRequest
 from prd2pr.github.publish.publisher import build_step_summary, publish
+from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from world import PLAN, PRD, WRONG_ADD, World, say, script, write
 from world_session import session_of
 
@@ -89,6 +91,10 @@ class Stage:
 
     def issues(self) -> dict[str, str]:
         return {issue.title: issue.state for issue in self.repo.issues.values() if not issue.pull}
+
+    def story_issue(self, number: int) -> Any:
+        (found,) = [issue for issue in self.repo.issues.values() if issue.title.startswith(f"calc-{number}: ")]
+        return found
 
     def checks(self) -> list[tuple[str, str, str]]:
         return [(check.head_sha, check.name, check.conclusion) for check in self.repo.checks.values()]
@@ -185,6 +191,40 @@ def test_commit_by_commit_each_object_exists_once(stage: Stage) -> None:
     *at_work, integrated, completed = whole.values()
     assert (integrated, completed) == ("success", "success")
     assert set(at_work) == {"neutral"}
+
+
+def test_a_story_issue_shows_the_progress_by_a_label_and_gets_one_comment_with_the_evidence(stage: Stage) -> None:
+    for step, labels in ((0, ["prd2pr:todo"] * 2), (2, ["prd2pr:in-progress", "prd2pr:todo"])):
+        stage.at(step)
+        stage.show()
+        assert [stage.story_issue(n).labels for n in (1, 2)] == [[label] for label in labels]
+    stage.at(len(stage.commits) - 1)
+    for _ in range(2):
+        stage.show(DONE)
+    issue = stage.story_issue(1)
+    assert (issue.labels, issue.state, issue.state_reason) == (["prd2pr:done"], "closed", "completed")
+    (evidence,) = stage.comments_on(issue.number)
+    assert "**`calc-1` is done**, in #" in evidence and "- [x] `calc-1.c1`" in evidence
+    for sha in stage.commits[1:5]:
+        assert f"]({COMMITS}{sha})" in evidence
+
+
+def test_the_issue_of_a_skipped_story_is_closed_as_not_planned(stage: Stage) -> None:
+    stage.at(4)
+    stage.show()
+    for command in ("tdd abort", "skip_task"):
+        with session_of(stage.world) as session:
+            head = session.git.rev("prd2pr/calc")
+            now = session.clock.now()
+            decision = Decision(command=command, by="ada", at=now, text="not needed", stories=("calc-2",), head=head)
+            assert isinstance(apply_decision(session, head, decision), AppliedDecision)
+    stage.push()
+    stage.show(DONE)
+    skipped, built = stage.story_issue(2), stage.story_issue(1)
+    assert (skipped.state, skipped.state_reason, skipped.labels) == ("closed", "not_planned", [])
+    assert (built.state, built.state_reason) == ("closed", "completed")
+    assert stage.comments_on(skipped.number) == []
+    assert "Ready for review, 1 of 2 stories left out" in stage.pull().body
 
 
 @pytest.mark.slow

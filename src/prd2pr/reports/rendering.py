@@ -13,7 +13,14 @@ from prd2pr.domain.wording import capitalize_first, clip, count, format_time, sp
 from prd2pr.templating import Filters, get_environment
 from prd2pr.views.models import BOARD_PHASES
 from prd2pr.views.pull_request.models import PullRequestView
-from prd2pr.views.untrusted_text import BODY_LIMIT, escape_line, escape_prose, fit_to_limit, format_code_span
+from prd2pr.views.untrusted_text import (
+    BODY_LIMIT,
+    escape_line,
+    escape_prose,
+    fit_to_limit,
+    format_code_span,
+    format_image,
+)
 
 # Sections to leave out if a body is too long, in this order: those that can be read elsewhere come first. After that,
 # the board is shortened. The outcome, the next command and commits without proof are never left out.
@@ -23,6 +30,7 @@ OPTIONAL_PARTS = {
     "built": "what was built",
     "cost": "cost by phase",
     "links": "links to commits",
+    "pages": "screenshots",
     "docs": "living docs that changed",
     "writes": "refused writes",
     "remarks": "remarks",
@@ -37,6 +45,7 @@ BODY_FILTERS: Filters = {
     "code": format_code_span,
     "clip": clip,
     "count": count,
+    "image": format_image,
     "first_capital": capitalize_first,
     "left_out_name": OPTIONAL_PARTS.__getitem__,
 }

@@ -339,6 +339,7 @@ class PageView:
     file: str
     digest: str
     data: str = ""  # PNG, encoded as base64
+    sha: str = ""  # the commit that contains the file
 
 
 class StoryView(StoryProof):

@@ -72,6 +72,13 @@ def format_code_block(text: str, language: str = "") -> str:
     return f"<pre{attribute}>{COMMAND_LINE.sub(INVISIBLE_BREAK, escape(lines, quote=False))}</pre>"
 
 
+def format_image(file: str, sha: str, commit_url: str, title: str) -> str:
+    """Return an image of the repository's file at that commit, or an empty string if its path is not a plain one."""
+    if not commit_url or not re.fullmatch(r"[A-Za-z0-9._/-]+", file) or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
+        return ""
+    return f"![{escape_line(title)}]({commit_url.removesuffix('commit/')}blob/{sha}/{file}?raw=true)"
+
+
 def escape_prose(text: str) -> str:
     """Escape a sentence in which backticks may mark code."""
     parts = split_code_spans(clean_line(text))

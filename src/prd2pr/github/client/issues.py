@@ -83,8 +83,15 @@ class IssueCalls(RepositoryCalls):
         )
 
     def edit_issue(
-        self, number: int, *, title: str | None = None, body: str | None = None, closed: bool | None = None
+        self,
+        number: int,
+        *,
+        title: str | None = None,
+        body: str | None = None,
+        closed: bool | None = None,
+        planned: bool = True,
     ) -> None:
+        """Change what differs. An issue that is closed with `planned=False` is shown as not planned."""
         address = self.api.path("issues", number)
 
         def missing() -> dict[str, Any]:
@@ -92,6 +99,8 @@ class IssueCalls(RepositoryCalls):
             changes = find_text_changes(there, title, body, self.secrets)
             if closed is not None and closed is there.open:
                 changes["state"] = "closed" if closed else "open"
+                if closed and not planned:
+                    changes["state_reason"] = "not_planned"
             return changes
 
         edit_differences(self.api, address, missing)

@@ -18,6 +18,7 @@ DESCRIPTION_ENDS = "<!-- prd2pr:description: to here; what you write below it st
 MarkerKind = Literal[
     "answer",
     "checked",  # the last commit whose check is published
+    "evidence",  # the comment with the evidence of a finished story
     "head",  # the last published commit, to detect whether the branch lost commits
     "order",  # the reply to an order that was not executed
     "plan",  # a published plan, with its digest, so that each plan is published once

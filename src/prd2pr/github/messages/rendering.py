@@ -34,6 +34,7 @@ from prd2pr.github.messages.replies import CommandReply, PlanReply
 from prd2pr.github.messages.status import StatusView
 from prd2pr.github.messages.tracking import TrackingView
 from prd2pr.templating import Filters, get_environment
+from prd2pr.views.models import StoryView
 from prd2pr.views.plan import format_budget, format_plan_diff, format_plan_estimate
 from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.untrusted_text import (
@@ -44,6 +45,7 @@ from prd2pr.views.untrusted_text import (
     fit_to_limit,
     format_code_block,
     format_code_span,
+    format_image,
 )
 
 BLANK_LINES = re.compile(r"\n{3,}")
@@ -76,6 +78,7 @@ FILTERS: Filters = {
     "duration": format_duration,
     "estimate_text": format_plan_estimate,
     "first_capital": capitalize_first,
+    "image": format_image,
     "log_lines": format_log_lines,
     "models_text": format_models,
     "moment": format_time,
@@ -87,6 +90,7 @@ FILTERS: Filters = {
     "stopped": end_sentence,
     "prose": lambda text: escape_prose(clip(text, MAX_SENTENCE_LENGTH)),
     "tokens": format_tokens,
+    "zip": lambda names, cells: list(zip(names, cells, strict=True)),
     "took": format_run_time,
 }
 
@@ -142,6 +146,11 @@ def render_tracking_text(view: TrackingView, *, marker: str) -> str:
 
 def render_story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker: str) -> str:
     return add_marker(cut_to_limit(render_message("story_issue", it=story, prd=prd, pull=pull)), marker)
+
+
+def render_story_evidence_text(story: StoryView, pull: int, commit_url: str, *, marker: str) -> str:
+    text = render_message("story_evidence", it=story, pull=pull, commit_url=commit_url)
+    return add_marker(cut_to_limit(text), marker)
 
 
 def render_summary_text(view: StatusView, body: str) -> str:

@@ -15,11 +15,12 @@ from prd2pr.errors import Stopped
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.blocked_story import BlockedView
-from prd2pr.views.models import NextStep, RefusalView
+from prd2pr.views.models import Column, NextStep, RefusalView
 from prd2pr.views.pull_request.models import PullRequestView
 from prd2pr.views.pull_request.next_step import build_budget_step
 
 LabelState = Literal["active", "waiting", "blocked", "done"]
+StoryLabelState = Literal["todo", "in_progress", "blocked", "done"]
 Headline = Literal[
     "done",
     "working",
@@ -175,3 +176,21 @@ def get_state_label(names: Labels, headline: Headline) -> Label:
 
 def list_state_label_names(names: Labels) -> tuple[str, ...]:
     return names.active, names.waiting, names.blocked, names.done
+
+
+STORY_LABELS: dict[Column, tuple[StoryLabelState, str, str]] = {
+    Column.PENDING: ("todo", "ededed", "this story has not started"),
+    Column.IN_PROGRESS: ("in_progress", "1d76db", "this story is in progress"),
+    Column.PASSING: ("in_progress", "1d76db", "this story is in progress"),
+    Column.BLOCKED: ("blocked", *LABEL_STYLES["blocked"]),
+    Column.COMPLETE: ("done", *LABEL_STYLES["done"]),
+}
+
+
+def get_story_label(names: Labels, column: Column) -> Label:
+    name, colour, words = STORY_LABELS[column]
+    return Label(getattr(names, name), colour, words)
+
+
+def list_story_label_names(names: Labels) -> tuple[str, ...]:
+    return names.todo, names.in_progress, names.blocked, names.done

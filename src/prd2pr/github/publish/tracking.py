@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from prd2pr.domain.forge import Issue, is_same_text
 from prd2pr.domain.records import Phase, RunRecord, Story
 from prd2pr.github.messages.markers import make_marker
-from prd2pr.github.messages.rendering import render_story_issue_text, render_tracking_text
+from prd2pr.github.messages.rendering import (
+    render_story_evidence_text,
+    render_story_issue_text,
+    render_tracking_text,
+)
+from prd2pr.github.messages.status import get_story_label, list_story_label_names
 from prd2pr.github.messages.tracking import (
     build_tracking_view,
     format_story_title,
@@ -135,11 +140,39 @@ def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> 
     issues |= dict(rewrite_reused_issues(publication, issues, pull, settled))
     for story_id, issue in issues.items():
         # An issue that a person closed early stays closed; the board shows the real state.
+        if issue.open:
+            label_story_issue(publication, story_id, issue)
         if issue.open and story_id in settled:
-            publication.hub.edit_issue(issue.number, closed=True)
+            finish_story_issue(publication, story_id, issue, pull)
         elif not issue.open and story_id not in settled and was_closed_by_bot(publication, issue):
             publication.hub.edit_issue(issue.number, closed=False)
     return issues
+
+
+def label_story_issue(publication: Publication, story_id: str, issue: Issue) -> None:
+    """Show by a label whether the story is to do, in progress, blocked or done. A dropped story gets none."""
+    names = list_story_label_names(publication.config.labels)
+    card = next((card for card in publication.pull_view.board if card.id == story_id), None)
+    is_built = card is not None and not is_dropped(publication, story_id)
+    wanted = (get_story_label(publication.config.labels, card.column),) if card and is_built else ()
+    if {name for name in issue.labels if name in names} != {label.name for label in wanted}:
+        publication.hub.set_labels(issue.number, wanted, names)
+
+
+def is_dropped(publication: Publication, story_id: str) -> bool:
+    """Whether the story was skipped or is no longer in the plan."""
+    return all(story.id != story_id or story.status == "skipped" for story in publication.state.backlog.stories)
+
+
+def finish_story_issue(publication: Publication, story_id: str, issue: Issue, pull: int) -> None:
+    """Close the issue, after one comment with the evidence; or as not planned if the story is not built."""
+    dropped = is_dropped(publication, story_id)
+    story = next((each for each in publication.pull_view.stories if each.id == story_id), None)
+    if story is not None and not dropped:
+        marker = make_marker("evidence", f"{publication.prd.id}/{story_id}")
+        text = render_story_evidence_text(story, pull, publication.request.commit_url, marker=marker)
+        publication.hub.comment(issue.number, text, marker=marker)
+    publication.hub.edit_issue(issue.number, closed=True, planned=not dropped)
 
 
 def was_closed_by_bot(publication: Publication, issue: Issue) -> bool:

@@ -41,7 +41,14 @@ class BranchSummary:
             return "Changed after the last step", "unproven"
         if self.unproven or UNPROVEN in reached:
             return "Done, proof missing", "unproven"
-        return f"Ready for review{self._uncovered_note}", "proven"
+        return f"Ready for review{self._skipped_note}{self._uncovered_note}", "proven"
+
+    @property
+    def _skipped_note(self) -> str:
+        """Count the stories that were left out, since they are finished but not built."""
+        stories = self.facts.backlog.stories
+        skipped = sum(story.status == "skipped" for story in stories)
+        return f", {skipped} of {count(len(stories), 'story')} left out" if skipped else ""
 
     @property
     def _uncovered_note(self) -> str:

@@ -80,6 +80,7 @@ def build_page_views(facts: PrdFacts, story: str) -> tuple[PageView, ...]:
             file=escape_invisible(each.file),
             digest=escape_invisible(each.digest),
             data=base64.b64encode(facts.files.get(each.digest, b"")).decode(),
+            sha=facts.sha(story, step) if step else "",
         )
         for each in (proof.evidence.pages if proof else ())
     )
