@@ -43,6 +43,7 @@ API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/workers"): ("/workers", SEEN),
     ("GET", "/circuits"): ("/circuits", SEEN),
     ("POST", "/circuits/{circuit_id}/reset"): ("/circuits/octo/shop:shop:green/reset", CHANGE),
+    ("POST", "/prds/{key}/commands"): ("/prds/octo/shop:shop/commands", CHANGE),
     ("GET", "/runs"): ("/runs", SEEN),
     ("GET", "/orders"): ("/orders", SEEN),
     ("GET", "/orders/{order_id}"): (f"/orders/{ORDER}", ONE),
@@ -146,7 +147,8 @@ def status(client: httpx.Client, method: str, path: str, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token and not page else {}
     if token and page:
         headers["Cookie"] = f"prd2pr_session={token}"
-    with client.stream(method, path, headers=headers) as response:  # an event stream has no end to wait for
+    body = {"command": "/sprint pause"} if path.endswith("/commands") else None
+    with client.stream(method, path, headers=headers, json=body) as response:  # an event stream has no end to wait for
         return response.status_code
 
 

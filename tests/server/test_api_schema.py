@@ -10,6 +10,7 @@ from api_server import ApiServer, api_server
 from sqlalchemy import event
 from state_repo import OPEN, StateRepo, run
 
+from prd2pr.client.errors import Invalid, NotFound
 from prd2pr.server.api.routes import ROUTES
 
 
@@ -139,3 +140,16 @@ def test_a_server_without_workers_says_so(tmp_path):
     with api_server(tmp_path, {"octo/shop": shop.path}) as served:
         served.app.state.orders = None
         assert served.ask("POST", "/tasks/octo/shop:shop-2/retry", served.token("operate")).status_code == 503
+
+
+def test_any_command_can_be_ordered_and_a_line_that_is_none_is_refused(served):
+    token = served.token("operate", ["octo/shop"])
+    with served.client(token) as client:
+        order = client.command("octo/shop:shop", "/sprint pause", why="a freeze")
+        assert (order.command, order.subject, order.state) == ("/sprint pause", "octo/shop:shop", "waiting")
+        assert client.command("octo/shop:shop", '/feedback "good"').id != order.id
+        for line in ("hello", "/sprint plam", "/state", "/tdd run shop-1\n/tdd run shop-2"):
+            with pytest.raises(Invalid):
+                client.command("octo/shop:shop", line)
+        with pytest.raises(NotFound):
+            client.command("octo/shop:other", "/sprint pause")

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from prd2pr.cli.local_orders import run_orders
 from prd2pr.client import Client
@@ -88,3 +89,23 @@ def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> 
     told = {each.id: each for each in run_orders(str(world.repo), (gone, there))}
     assert told[gone.id].outcome == "refused" and "PRD 'gone'" in told[gone.id].answer
     assert there.id in told and "no branch" not in told[there.id].answer
+
+
+def test_decisions_are_recorded_and_work_is_left_to_a_terminal(tmp_path: Path) -> None:
+    world = World(tmp_path).start()
+    assert world.next().status == 0
+
+    def order(number: int, line: str) -> Order:
+        at = get_utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return Order(id=f"{number:016x}", prd="calc", verb="command", line=line, by="demo", at=at)
+
+    (paused,) = run_orders(str(world.repo), (order(1, "/sprint pause"),))
+    assert paused.outcome == "done", paused
+    assert world.subjects()[-1] == "note(plan): /sprint pause by the token demo through this server"
+    head = world.git("rev-parse", world.branch)
+    for number, line in enumerate(("/tdd run", "/state"), 2):
+        (result,) = run_orders(str(world.repo), (order(number, line),))
+        assert result.outcome == "refused" and f"prd2pr command {line}" in result.answer
+    with pytest.raises(ValidationError):
+        order(9, "hello")
+    assert world.git("rev-parse", world.branch) == head

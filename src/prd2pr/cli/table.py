@@ -152,6 +152,20 @@ COMMANDS: tuple[TableCommand, ...] = (
         "prd2pr next",
     ),
     TableCommand(
+        "command",
+        "Give a command of the project or of a story, as in a comment on GitHub: sprint, backlog, feedback, tdd …",
+        "command:main",
+        "0, or 1 if it is refused",
+        (
+            option("words", help="The command, with or without its slash", metavar="WORD", nargs="+"),
+            option("--prd", help="PRD file (default: the only one in progress)", metavar="PRD"),
+            REPO,
+            MODEL,
+            JSON,
+        ),
+        "prd2pr command sprint plan loyalty-1",
+    ),
+    TableCommand(
         "check",
         "Judge a pull request of any form: its tests must fail without its source, and no test may be weakened",
         "check:main",

@@ -80,6 +80,7 @@ class ApiMethods:
     overview = call_once(protocol.make_overview_call)
     retry = call_once(protocol.make_retry_call)
     reset = call_once(protocol.make_reset_call)
+    command = call_once(protocol.make_command_call)
     orders = call_list(protocol.make_orders_call)
     order = call_once(protocol.make_order_call)
 

@@ -44,13 +44,19 @@ class Why(BaseModel):
     why: str = Field(default="", max_length=MAX_WHY_LENGTH, description="Recorded with the command.")
 
 
+class CommandLine(Why):
+    """Body of a command: one line, as in a comment."""
+
+    command: str = Field(min_length=2, max_length=1000, description="For example: /sprint plan loyalty-1")
+
+
 class Asked(View):
     """A command given through the API. A run executes it on the branch as if it were a comment."""
 
     id: str
     command: str = Field(description="The command as written in a comment, for example /tdd retry loyalty-2.")
     repo: str
-    subject: str = Field(description="The key of the task or the id of the circuit breaker.")
+    subject: str = Field(description="The key of the task or PRD, or the id of the circuit breaker.")
     by: str = Field(description="Name of the token that placed the order.")
     at: str
     why: str = ""

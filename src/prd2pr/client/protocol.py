@@ -108,12 +108,17 @@ def make_overview_call() -> ApiCall[Projects]:
 
 def make_retry_call(key: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
     """Order a retry of the current phase of a task."""
-    return make_change_call(f"/tasks/{quote_key(key)}/retry", why, idempotency_key)
+    return make_change_call(f"/tasks/{quote_key(key)}/retry", {"why": why}, idempotency_key)
 
 
 def make_reset_call(circuit: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
     """Order the reset of a circuit breaker."""
-    return make_change_call(f"/circuits/{quote_key(circuit)}/reset", why, idempotency_key)
+    return make_change_call(f"/circuits/{quote_key(circuit)}/reset", {"why": why}, idempotency_key)
+
+
+def make_command_call(key: str, command: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:
+    """Give a PRD (`owner/repo:prd`) any command that changes something, such as `/sprint pause`."""
+    return make_change_call(f"/prds/{quote_key(key)}/commands", {"command": command, "why": why}, idempotency_key)
 
 
 def make_orders_call(*, repo: str = "", subject: str = "", most: int = 100) -> ApiCall[Listed[Asked]]:
@@ -126,9 +131,9 @@ def make_order_call(number: str) -> ApiCall[Asked]:
     return ApiCall(f"/orders/{quote_key(number)}", Asked)
 
 
-def make_change_call(path: str, why: str, idempotency_key: str) -> ApiCall[Asked]:
+def make_change_call(path: str, body: dict[str, str], idempotency_key: str) -> ApiCall[Asked]:
     key = idempotency_key or secrets.token_urlsafe(18)
-    return ApiCall(path, Asked, method="POST", body={"why": why}, headers={"Idempotency-Key": key})
+    return ApiCall(path, Asked, method="POST", body=body, headers={"Idempotency-Key": key})
 
 
 def quote_key(key: str) -> str:

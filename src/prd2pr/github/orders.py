@@ -13,7 +13,7 @@ from prd2pr.domain.forge import Comment
 from prd2pr.domain.records import Status
 from prd2pr.domain.wording import clean_line
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.commands.parser import ParsedCommand
+from prd2pr.github.commands.parser import ParsedCommand, parse_comment
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_once
 from prd2pr.github.messages.markers import make_marker
@@ -73,7 +73,11 @@ class OrderQueue:
             if is_in_future(order.at, self.clock.now()):
                 self.reply(order, reply_future_order(order))
                 continue
-            return PendingOrder(order, make_order_request(order, self.trigger.sender))
+            request = make_order_request(order, self.trigger.sender)
+            if request is None:
+                self.reply(order, reply_unreadable_order(order))
+                continue
+            return PendingOrder(order, request)
         return None
 
     def requeue(self, pending: PendingOrder) -> None:
@@ -88,15 +92,34 @@ class OrderQueue:
         return self.pull is not None and self.hub.find_comment(self.pull, make_marker("order", order.id)) is not None
 
 
-def make_order_request(order: Order, sender: str) -> CommandRequest:
+def make_order_request(order: Order, sender: str) -> CommandRequest | None:
+    """Return the request, or None if the order's line is not exactly one command that changes something."""
     stories = (order.story,) if order.story else ()
+    command = ParsedCommand(order.verb, stories=stories, circuit=order.circuit, written=order.shown)
+    if order.verb == "command":
+        parsed = parse_order_line(order.line)
+        if parsed is None:
+            return None
+        command = parsed
     return CommandRequest(
-        ParsedCommand(order.verb, stories=stories, circuit=order.circuit, written=order.shown),
+        command,
         by=order.format_author(sender),
         settles=order.to_executed,
         why=clean_line(order.why),
         at=order.at,
     )
+
+
+def parse_order_line(line: str) -> ParsedCommand | None:
+    """Return the command of an order, or None if it is no single command of the PRD, or only a query."""
+    parsed = parse_comment(line)
+    if len(parsed) != 1 or not isinstance(parsed[0], ParsedCommand) or parsed[0].reads:
+        return None
+    return parsed[0]
+
+
+def reply_unreadable_order(order: Order) -> NotNow:
+    return NotNow(order.shown, "it is not one command that changes something", NextStep("", "/tdd help"))
 
 
 def reply_future_order(order: Order) -> NotNow:

@@ -17,11 +17,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from prd2pr.domain.records import ExecutedOrder, Status, UtcTimestamp
 from prd2pr.state.layout import ID
 
-Verb = Literal["tdd retry", "tdd reset"]
+Verb = Literal["tdd retry", "tdd reset", "command"]
 MAX_ORDERS_PER_EVENT = 20  # any others are sent with the next event
 MAX_INPUT_LENGTH = 30_000  # GitHub limits all inputs of an event together to 65,535 characters
 MAX_TOKEN_NAME = 100
 MAX_REASON_LENGTH = 500
+MAX_LINE_LENGTH = 1000
 NAME_PUNCTUATION = " ._+-"  # allowed besides letters and digits; nothing with a meaning in Markdown or commit messages
 # An order expires after three days (`github.permissions`), so executed ones are remembered for longer than that.
 REMEMBER_FOR = timedelta(days=7)
@@ -47,20 +48,22 @@ class Order(BaseModel):
     verb: Verb
     story: str = Field(default="", max_length=70, pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9-]{0,60}-[0-9]{1,6})?$")
     circuit: str = Field(default="", max_length=120, pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9_:./@+-]{0,119})?$")
+    line: str = Field(default="", max_length=MAX_LINE_LENGTH, pattern=r"^(?:/[^\x00-\x1f\x7f]+)?$")  # any other command
     by: Annotated[str, Field(min_length=1, max_length=MAX_TOKEN_NAME), AfterValidator(_check_token_name)]
     at: UtcTimestamp
     why: str = Field(default="", max_length=MAX_REASON_LENGTH)
 
     @model_validator(mode="after")
     def _check_argument(self) -> Self:
-        if bool(self.story) != (self.verb == "tdd retry") or bool(self.circuit) != (self.verb == "tdd reset"):
-            raise ValueError("a retry needs a story, a reset needs a circuit")
+        given = {"tdd retry": bool(self.story), "tdd reset": bool(self.circuit), "command": bool(self.line)}
+        if [verb for verb, has_argument in given.items() if has_argument] != [self.verb]:
+            raise ValueError("a retry needs a story, a reset needs a circuit, any other command its line")
         return self
 
     @property
     def shown(self) -> str:
         """The command as written in a comment."""
-        return f"/{self.verb} {self.story or self.circuit}"
+        return self.line or f"/{self.verb} {self.story or self.circuit}"
 
     @property
     def to_executed(self) -> ExecutedOrder:

@@ -9,13 +9,15 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from fastapi import Request
 from pydantic import ValidationError
 from sqlalchemy import Connection, text
 
-from prd2pr.client.models import Asked, Why
+from prd2pr.client.models import Asked, CommandLine, Why
 from prd2pr.domain.wording import clean_line
+from prd2pr.github.orders import parse_order_line
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.tokens import format_utc
 from prd2pr.server.database import Database
@@ -24,8 +26,9 @@ from prd2pr.server.orders.submission import InboxOrderQueue
 from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.state.codec import describe_validation_error
 from prd2pr.state.orders import Order, sanitize_token_name
-from prd2pr.views.models import CircuitView, Column, StoryCard
+from prd2pr.views.models import CircuitView, Column, PrdSummary, StoryCard
 
+B = TypeVar("B", bound=Why)
 MAX_BODY_BYTES = 16 * 1024
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -70,6 +73,21 @@ def make_reset_request(bearer: Bearer, circuit: CircuitView, why: str) -> Change
         )
 
     return ChangeRequest(order, circuit.repo, circuit.id, f"{circuit.opened_at}:{circuit.failures}")
+
+
+def make_command_request(bearer: Bearer, repo: str, prd: PrdSummary, body: CommandLine) -> ChangeRequest:
+    """Make the request for any command that changes something. Whether it is allowed is decided on the branch."""
+    line = body.command.strip()
+    if parse_order_line(line) is None:
+        raise RequestDenied(
+            422, "This is not one command that changes something.", remedy="Commands: docs/commands.md; to read: GET."
+        )
+
+    def order(number: str, at: str) -> Order:
+        name = sanitize_token_name(bearer.name)
+        return Order(id=number, prd=prd.id, verb="command", line=line, by=name, at=at, why=clean_line(body.why))
+
+    return ChangeRequest(order, repo, f"{repo}:{prd.id}", f"{prd.head}:{line}")
 
 
 def require_operate_scope(bearer: Bearer) -> None:
@@ -166,6 +184,22 @@ def make_order_response(order: OrderRecord, *, repeated: bool = False) -> Asked:
 
 async def read_why(request: Request) -> str:
     """Read the optional reason from the request body, up to the size limit."""
+    data = await read_body(request)
+    return parse_body(Why, data, 'Send {"why": "…"}.').why if data.strip() else ""
+
+
+async def read_command_line(request: Request) -> CommandLine:
+    return parse_body(CommandLine, await read_body(request), 'Send {"command": "/sprint pause"}.')
+
+
+def parse_body(model: type[B], data: bytes, remedy: str) -> B:
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        raise RequestDenied(422, f"The body is invalid: {describe_validation_error(error)}", remedy=remedy) from None
+
+
+async def read_body(request: Request) -> bytes:
     data = b""
     async for piece in request.stream():
         data += piece
@@ -173,11 +207,4 @@ async def read_why(request: Request) -> str:
             raise RequestDenied(
                 413, f"The body exceeds {MAX_BODY_BYTES} bytes.", remedy="Give the reason in a sentence or two."
             )
-    if not data.strip():
-        return ""
-    try:
-        return Why.model_validate_json(data).why
-    except ValidationError as error:
-        raise RequestDenied(
-            422, f"The body is invalid: {describe_validation_error(error)}", remedy='Send {"why": "…"}.'
-        ) from None
+    return data

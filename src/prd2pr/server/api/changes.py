@@ -12,9 +12,11 @@ from prd2pr.client import models as api
 from prd2pr.server.api.authentication import Authenticator, ForOperating
 from prd2pr.server.api.change_requests import (
     ChangeRequest,
+    make_command_request,
     make_order_response,
     make_reset_request,
     make_retry_request,
+    read_command_line,
     read_why,
     require_operate_scope,
     submit_change,
@@ -26,6 +28,8 @@ from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.views.models import CircuitView, StoryCard, split_task_key
 
 Reason = Annotated[str, Depends(read_why)]
+Line = Annotated[api.CommandLine, Depends(read_command_line)]
+PrdKey = Annotated[str, Path(description="owner/repo:prd", pattern=api.KEY_PATTERN, examples=["octo/shop:loyalty"])]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -86,6 +90,27 @@ def reset_circuit(
     return set_location(
         request, response, place_change(request.app, bearer, make_reset_request(bearer, circuit, why), idempotency_key)
     )
+
+
+def give_command(
+    request: Request,
+    response: Response,
+    bearer: ForOperating,
+    key: PrdKey,
+    *,
+    line: Line,
+    idempotency_key: IdempotencyKey = None,
+) -> api.Asked:
+    """Give a PRD any command that changes something, like a comment with this line."""
+    repo, name = split_task_key(key)
+    names = list_visible_repos(request, bearer, repo)
+    board = get_reader(request).project(names[0]) if names else None
+    prd = next((each for each in board.project.prds if each.id == name), None) if board else None
+    if board is None or prd is None:
+        raise not_found("project")
+    require_operate_scope(bearer)
+    change = make_command_request(bearer, board.project.repo, prd, line)
+    return set_location(request, response, place_change(request.app, bearer, change, idempotency_key))
 
 
 def place_change(app: FastAPI, bearer: Bearer, change: ChangeRequest, key: str | None = None) -> api.Asked:

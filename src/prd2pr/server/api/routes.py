@@ -51,7 +51,7 @@ class ApiRoute:
     refusals: tuple[int, ...] = ()
     media_type: str = "application/json"
     status: int = 200
-    body: bool = False
+    body: type[api.Why] | None = None
 
 
 ROUTES: tuple[ApiRoute, ...] = (
@@ -93,7 +93,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         api.Asked,
         CHANGE_ERRORS,
         status=202,
-        body=True,
+        body=api.Why,
     ),
     ApiRoute("workers", "GET", "/workers", reads.get_workers, "Workers", api.Listed[WorkerView], (401, 429, 503)),
     ApiRoute(
@@ -108,7 +108,18 @@ ROUTES: tuple[ApiRoute, ...] = (
         api.Asked,
         CHANGE_ERRORS,
         status=202,
-        body=True,
+        body=api.Why,
+    ),
+    ApiRoute(
+        "command",
+        "POST",
+        "/prds/{key:taskkey}/commands",
+        changes.give_command,
+        "Give a PRD a command",
+        api.Asked,
+        CHANGE_ERRORS,
+        status=202,
+        body=api.CommandLine,
     ),
     ApiRoute("runs", "GET", "/runs", reads.get_runs, "Runs, newest first", api.Page[RunView], TOKEN_ERRORS),
     ApiRoute("orders", "GET", "/orders", reads.get_orders, "Orders, newest first", api.Listed[api.Asked], TOKEN_ERRORS),
@@ -199,7 +210,7 @@ def make_api_router(kind: str) -> APIRouter:
             status_code=route.status,
             response_model=route.answer,
             responses=document_answers(route),
-            openapi_extra=BODY if route.body else None,
+            openapi_extra=document_body(route.body) if route.body else None,
         )
     return made
 
@@ -221,12 +232,11 @@ def document_answers(route: ApiRoute) -> dict[int | str, dict[str, Any]]:
 
 LOCATION = {"Location": {"description": "The order's address.", "schema": {"type": "string"}}}
 RETRY_AFTER = {"Retry-After": {"description": "Seconds.", "schema": {"type": "string"}}}
-BODY = {
-    "requestBody": {
-        "required": False,
-        "content": {"application/json": {"schema": api.Why.model_json_schema()}},
-    }
-}
+
+
+def document_body(model: type[api.Why]) -> dict[str, Any]:
+    schema = model.model_json_schema()
+    return {"requestBody": {"required": "required" in schema, "content": {"application/json": {"schema": schema}}}}
 
 
 def document_problem_schema(app: FastAPI) -> None:
