@@ -116,7 +116,7 @@ def test_init_writes_once_and_keeps_existing_files(world):
     workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
     assert "${{ secrets.ANTHROPIC_API_KEY }}" in workflow
     assert "LOOK HERE" not in first.out
-    assert world.program("init").out.count("kept") == 3
+    assert world.program("init").out.count("kept") == 5
 
 
 def test_init_on_a_feature_branch_targets_its_base_and_says_so(world):

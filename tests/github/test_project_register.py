@@ -13,7 +13,12 @@ from prd2pr.github.setup.onboarding import SETUP_BRANCH
 
 New = Callable[..., GitHubWorld]
 
-ALL = {".prd2pr.yml": "approval: plan\n", "prds/_template.md": "# A template\n"}
+ALL = {
+    ".prd2pr.yml": "approval: plan\n",
+    "prds/_template.md": "# A template\n",
+    ".orch-state/architecture.md": "# Architecture\n",
+    ".orch-state/best-practices.md": "# Best practices\n",
+}
 
 
 def test_missing_files_come_in_one_pull_request(new: New) -> None:
@@ -22,6 +27,7 @@ def test_missing_files_come_in_one_pull_request(new: New) -> None:
     register(world)
     (pull,) = world.pulls()
     assert pull.title == "Set up prd2pr"
+    assert {".orch-state/architecture.md", ".orch-state/best-practices.md"} < set(pull_files(pull.body))
     made = world.bare.git("diff", "--name-status", f"main...{SETUP_BRANCH}").split("\n")
     assert made == [f"A\t{path}" for path in sorted(pull_files(pull.body))]
     assert [f"#{pull.number}" in answer.body for answer in world.answers()] == [True, True]

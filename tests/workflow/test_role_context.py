@@ -10,6 +10,9 @@ import pytest
 
 from branch_work import push
 from fakes.messages_api import MessagesApi
+from prd2pr.github.setup.onboarding import render_starting_files
+from prd2pr.state.layout import BEST_PRACTICES
+from prd2pr.workflow.roles.role_runner import strip_hints
 from world import PLAN, RED_ADD, WRONG_ADD, Blocks, World, designed, say, script, submit, write
 
 ASSUMPTION = "Numbers are whole."
@@ -125,3 +128,12 @@ def test_role_is_not_asked_to_fix_files_it_may_not_write(world: World) -> None:
     told = text_after(world, {"tests/test_signs.py": "def test_nothing():\n    assert 1 + 1 == 2\n"}, answers()[2])
     assert "the work of Ada is in the files that you are given and stays" in told
     assert "RED504" not in told
+
+
+def test_conventions_are_read_without_hints_and_empty_sections() -> None:
+    template = render_starting_files()[BEST_PRACTICES]
+    assert strip_hints(template) == "", "nobody has filled it in"
+    filled = template.replace("## Tests\n", "## Tests\n\nOne test file per module.\n")
+    assert strip_hints(filled) == "# Best practices\n\n## Tests\n\nOne test file per module."
+    own = "# Ours\n\n## Later\n"
+    assert strip_hints(own) == own, "a text without our hints is not changed"

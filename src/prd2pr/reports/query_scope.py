@@ -9,7 +9,7 @@ from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import BlobRef, Git
-from prd2pr.state.layout import PRDS, STATE
+from prd2pr.state.layout import HUMAN_FILES, PRDS, STATE
 from prd2pr.state.packed_records import restore_all_records
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import ProofReader, read_cycles
@@ -76,7 +76,7 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
     On a prd2pr branch, only the state of that branch counts.
     """
     head, name = git.rev("HEAD"), git.head_branch() or "HEAD"
-    has_state = bool(git.entries(head, STATE))
+    has_state = any(entry.path not in HUMAN_FILES for entry in git.entries(head, STATE))
     branches = {} if has_state and name.startswith(prefix) else find_unmerged_branches(git, prefix, head)
     refs = ((name,) if has_state or not branches else ()) + tuple(branches)
     if not branches:

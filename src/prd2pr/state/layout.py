@@ -12,6 +12,7 @@ STATE = ".orch-state"
 PROJECT = f"{STATE}/project.json"
 ARCHITECTURE = f"{STATE}/architecture.md"
 BEST_PRACTICES = f"{STATE}/best-practices.md"
+HUMAN_FILES = (ARCHITECTURE, BEST_PRACTICES)  # state files that people may edit
 ATTRIBUTES = f"{STATE}/.gitattributes"
 PRDS = f"{STATE}/prds"
 LOGS = f"{STATE}/logs"

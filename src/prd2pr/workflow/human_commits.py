@@ -16,11 +16,10 @@ from prd2pr.domain.records import Phase, Step
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.state.commit_message import StepRef, read_join, read_step
 from prd2pr.state.git import CommitInfo, Git
-from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES, STATE
+from prd2pr.state.layout import HUMAN_FILES, STATE
 from prd2pr.state.store import StateStore
 
 ENDING_PHASES = GATED | {Phase.PLAN}
-HUMAN_FILES = (ARCHITECTURE, BEST_PRACTICES)  # state files that people may edit
 MAX_COMMITS = 5000  # there must be a plan within this number of first parents
 
 

@@ -11,6 +11,7 @@ from prd2pr.github.branch_writer import sync_branch
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.messages.rendering import render_onboarding_text
 from prd2pr.github.messages.replies import RegisterReply
+from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.templating import render_template
 from prd2pr.workflow.session import Session
 
@@ -24,6 +25,8 @@ def render_starting_files() -> dict[str, str]:
     return {
         CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS, "action": ACTION}),
         TEMPLATE_PATH: render_template("init/prd_template.md.j2", {}),
+        ARCHITECTURE: render_template("init/architecture.md.j2", {}),
+        BEST_PRACTICES: render_template("init/best-practices.md.j2", {}),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -362,7 +363,27 @@ def read_base_files(session: Session, state: BranchState) -> dict[str, str] | No
 
 def read_conventions(session: Session, head: str) -> dict[str, str]:
     found = {path: session.git.read(head, path) for path in (ARCHITECTURE, BEST_PRACTICES)}
-    return {path: content.decode("utf-8", "replace") for path, content in found.items() if content}
+    texts = {path: strip_hints(content.decode("utf-8", "replace")) for path, content in found.items() if content}
+    return {path: text for path, text in texts.items() if text}
+
+
+HINT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+
+
+def strip_hints(text: str) -> str:
+    """Remove the template's comments, and the sections that nobody has filled in yet."""
+    if not HINT.search(text):
+        return text
+    lines = HINT.sub("", text).rstrip().splitlines()
+    kept: list[str] = []
+    for line in reversed(lines):
+        level = len(line) - len(line.lstrip("#")) if line.startswith("#") else 0
+        following = next((each for each in reversed(kept) if each.strip()), "")
+        below = len(following) - len(following.lstrip("#")) if following.startswith("#") else 0
+        if level and (not following or 0 < below <= level):
+            continue
+        kept.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(reversed(kept)).strip())
 
 
 def check_call_budget(
