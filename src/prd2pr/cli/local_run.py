@@ -54,9 +54,13 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
                 outcome = run_in_parallel(session, forkserver, workers, progress)
             published = publish_local_page(session)
             report_run(session, outcome, published)
+            delivered = deliver(session, published) if getattr(options, "pr", False) else ""
     if options.json:
         page = published.location if published else ""
-        sys.stdout.write(json.dumps(build_run_json(session, outcome, page)) + "\n")
+        facts = build_run_json(session, outcome, page)
+        sys.stdout.write(json.dumps({**facts, "pull": delivered} if delivered else facts) + "\n")
+    else:
+        sys.stdout.write(delivered)
     return outcome
 
 
@@ -102,6 +106,14 @@ def preload_publishing() -> None:
 
     render.load_docs_templates()
     compile_pr_templates()
+
+
+def deliver(session: Session, published: PublishedPull | None) -> str:
+    from prd2pr.cli.local_pull import deliver_pull_request
+
+    return (
+        deliver_pull_request(session, published) if published else "There is no branch to open a pull request from.\n"
+    )
 
 
 def publish_local_page(session: Session) -> PublishedPull | None:

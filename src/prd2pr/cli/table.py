@@ -128,6 +128,12 @@ COMMANDS: tuple[TableCommand, ...] = (
             JSON,
             option("--max-steps", help="Stop after N phases", metavar="N", type=int),
             option(
+                "--pr",
+                help="Then push the branch and open or update its pull request, with GITHUB_TOKEN or the login of gh; "
+                "without either, print the commands",
+                action="store_true",
+            ),
+            option(
                 "--workers",
                 help="Number of stories to work on in parallel (0: one per core, at most 4)",
                 metavar="N",

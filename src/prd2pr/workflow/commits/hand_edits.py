@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from prd2pr.errors import StateByHand
 from prd2pr.state.git import CommitInfo, Git
-from prd2pr.state.layout import STATE
-from prd2pr.workflow.human_commits import HUMAN_FILES, read_commit_step
+from prd2pr.state.layout import HUMAN_FILES, STATE
+from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.merges import is_exact_join
 from prd2pr.workflow.session import Session
 
