@@ -54,6 +54,8 @@ API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
 }
 OTHERS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/openapi.json"): ("/openapi.json", PUBLIC),
+    ("GET", "/docs"): ("/docs", SEEN),
+    ("GET", "/docs/{name}"): ("/docs/start.js", SEEN),
     ("POST", "/webhook"): ("/webhook", (401,) * 9),  # it accepts signatures, and no token
     ("GET", "/"): ("/", (307,) * 9),
     ("GET", "/dashboard"): ("/dashboard", PAGE),

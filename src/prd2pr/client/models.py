@@ -91,6 +91,7 @@ class Check(View):
 class Health(View):
     status: Literal["ok", "degraded"]
     checks: tuple[Check, ...] = ()
+    circuits: dict[str, int] = Field(default_factory=dict, description="Number of circuit breakers in each state.")
 
 
 class WrongField(View):

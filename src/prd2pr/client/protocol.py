@@ -74,11 +74,19 @@ def make_health_call() -> ApiCall[Health]:
 
 
 def make_tasks_call(
-    *, repo: str = "", prd: str = "", column: str = "", kind: str = "", text: str = "", page_size: int = 100
+    *,
+    repo: str = "",
+    prd: str = "",
+    column: str = "",
+    phase: str = "",
+    kind: str = "",
+    text: str = "",
+    page_size: int = 100,
 ) -> ApiCall[Page[StoryCard]]:
     """Yield every matching task and fetch further pages as needed."""
-    query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
-    return ApiCall("/tasks", Page[StoryCard], query)
+    query = {"repo": repo, "prd": prd, "column": column, "phase": phase, "kind": kind, "text": text}
+    given = {name: value for name, value in query.items() if value}
+    return ApiCall("/tasks", Page[StoryCard], {**given, "limit": str(page_size)})
 
 
 def make_task_call(key: str) -> ApiCall[StoryProof]:

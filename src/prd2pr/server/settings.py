@@ -25,11 +25,13 @@ DATABASE_PATTERN = r"^(sqlite:///\S+|postgres(ql)?(\+psycopg)?://\S+)$"
 APP_ID_PATTERN = r"^([A-Za-z0-9._-]{1,100})?$"
 REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
 SOURCE_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$"
+ORIGIN_PATTERN = r"^(\*|https?://[A-Za-z0-9.\[\]:-]+)$"
 VARIABLE_PATTERN = r"^([A-Za-z_][A-Za-z0-9_]{0,99})?$"
 PATTERN_HINTS = {
     REPO_PATTERN: "Write owner/name.",
     SOURCE_NAME_PATTERN: "Write a short name, such as `team-a`.",
     VARIABLE_PATTERN: "Write the name of an environment variable, not the token itself.",
+    ORIGIN_PATTERN: "Write an origin without a path, as in https://status.example.org.",
     URL_PATTERN: "Write an address, as in https://prd2pr.example.org.",
     DATABASE_PATTERN: "Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME.",
     APP_ID_PATTERN: "Write the App's id or client id, as the App's page shows it.",
@@ -39,6 +41,7 @@ MAX_DELIVERY_BYTES = 25 * 1024 * 1024
 
 
 RepoName = Annotated[str, Field(pattern=REPO_PATTERN)]
+Origin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
 
 
 class SourceSetting(BaseModel):
@@ -57,6 +60,11 @@ def parse_repository_paths(given: object) -> object:
         return given
     pairs = (part.partition("=") for part in given.split(",") if part.strip())
     return {name.strip(): path.strip() for name, _, path in pairs}
+
+
+def split_at_commas(given: object) -> object:
+    """Split a text from the environment at its commas."""
+    return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
 class ServerSettings(BaseModel):
@@ -167,6 +175,11 @@ class ServerSettings(BaseModel):
     )
     api_rate_per_minute: int = Field(
         default=1200, ge=1, description="API requests per token and minute; more are answered with 429."
+    )
+    cors_origins: Annotated[tuple[Origin, ...], BeforeValidator(split_at_commas)] = Field(
+        default=(),
+        description="Origins whose pages may call the API with a token, such as https://status.example.org. In the "
+        "environment: separated by commas. `*` allows every origin.",
     )
     event_connections: int = Field(
         default=500, ge=1, description="Concurrent connections to the event stream; one token gets a tenth of these."

@@ -7,7 +7,7 @@ import binascii
 import json
 import logging
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from fastapi import FastAPI, Header, Path, Query, Request, Response
 from sqlalchemy import text
@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from prd2pr.client import models as api
 from prd2pr.client.models import Check
 from prd2pr.domain.breakers.records import CircuitState
+from prd2pr.domain.records import StoryKind
 from prd2pr.server.api.authentication import ForAdmin, ForReading, ForReadingAll, find_session_bearer, get_authenticator
 from prd2pr.server.api.change_requests import make_order_response
 from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
@@ -47,6 +48,9 @@ TaskKey = Annotated[
 
 OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The id from the answer to the request.")]
 
+
+ShownPhase = Literal["design", "red", "green", "refactor", "integrated"]
+TASK_FILTERS = {"repo", "prd", "column", "status", "phase", "kind", "text", "cursor", "limit"}
 
 T = TypeVar("T")
 SortKey = tuple[str, ...]  # the sort position of an item
@@ -149,7 +153,17 @@ def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.As
 
 def get_health(request: Request) -> api.Health:
     found = run_health_checks(request.app)
-    return api.Health(status="ok" if all(each.ok for each in found) else "degraded", checks=found)
+    status: Literal["ok", "degraded"] = "ok" if all(each.ok for each in found) else "degraded"
+    return api.Health(status=status, checks=found, circuits=count_circuits(request))
+
+
+def count_circuits(request: Request) -> dict[str, int]:
+    """Count the circuit breakers by state, without repositories or names, since anyone may read the health."""
+    try:
+        found = [each.state for each in get_reader(request).circuits()]
+    except SQLAlchemyError:
+        return {}
+    return {state: found.count(state) for state in get_args(CircuitState)}
 
 
 async def get_liveness() -> api.Health:
@@ -176,16 +190,23 @@ def get_tasks(
     repo: Repo = "",
     prd: PrdName = "",
     column: Annotated[Column | None, Query(description="Only this column of the board.")] = None,
-    kind: Annotated[str, Query(max_length=40, description="Only this kind: feature, bug, docs …")] = "",
+    status: Annotated[Column | None, Query(description="The same as `column`.")] = None,
+    phase: Annotated[ShownPhase | None, Query(description="Only this next phase, or last phase if complete.")] = None,
+    kind: Annotated[StoryKind | None, Query(description="Only this kind.")] = None,
     text: Annotated[str, Query(max_length=MAX_TEXT, description="Only tasks with this text in id or title.")] = "",
     cursor: PageCursor = "",
     limit: Limit = 100,
 ) -> api.Page[StoryCard]:
-    wanted = {"prd": prd, "kind": kind}
+    unknown = sorted(set(request.query_params) - TASK_FILTERS)
+    if unknown:
+        known = ", ".join(sorted(TASK_FILTERS))
+        raise RequestDenied(422, f"Unknown filter: {unknown[0][:MAX_TEXT]}.", remedy=f"Filters: {known}.")
+    wanted = {"prd": prd, "kind": kind, "phase": phase}
+    columns = {each for each in (column, status) if each is not None}
     words = text.lower()
 
     def fits(card: StoryCard) -> bool:
-        if column is not None and card.column is not column:
+        if columns - {card.column}:
             return False
         if any(value and getattr(card, name) != value for name, value in wanted.items()):
             return False

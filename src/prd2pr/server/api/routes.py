@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from starlette.convertors import Convertor, register_url_convertor
 
 from prd2pr.client import models as api
 from prd2pr.server.api import changes, reads
 from prd2pr.server.api.authentication import Authenticator, RateLimiter
 from prd2pr.server.api.events import EventFeed
+from prd2pr.server.api.explorer import add_explorer
 from prd2pr.server.api.metrics import MetricsMiddleware, MetricsRegistry
 from prd2pr.server.api.problems import add_problem_handlers, document_statuses
 from prd2pr.server.api.stream import HEARTBEAT_SECONDS, ConnectionLimit
@@ -187,6 +189,16 @@ def add_api(app: FastAPI, context: ServerContext) -> EventFeed:
     app.include_router(make_api_router("v1"), prefix=PREFIX)
     app.include_router(make_api_router("short"))
     document_problem_schema(app)
+    add_explorer(app)
+    if settings.cors_origins:
+        # Without credentials: a page of another origin sends a token, never the dashboard's cookie.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            expose_headers=["Location", "Retry-After"],
+        )
     app.state.order_service = changes.FormOrders(app)
     return feed
 
