@@ -87,18 +87,10 @@ class Labels(ConfigSection):
     trigger: NonEmpty = Field(default="prd2pr", description="An issue with this label is implemented.")
     active: NonEmpty = Field(default="prd2pr:active", description="Label of a pull request in progress.")
     waiting: NonEmpty = Field(default="prd2pr:waiting", description="Label of a pull request that waits for a person.")
-    blocked: NonEmpty = Field(
-        default="prd2pr:blocked",
-        description="Label of a pull request with a story that is out of attempts, and of the story's issue.",
-    )
-    done: NonEmpty = Field(
-        default="prd2pr:done",
-        description="Label of a pull request whose stories are all finished, and of the issue of a finished story.",
-    )
+    blocked: NonEmpty = Field(default="prd2pr:blocked", description="Label of a pull request or story out of attempts.")
+    done: NonEmpty = Field(default="prd2pr:done", description="Label of a finished pull request or story's issue.")
     todo: NonEmpty = Field(default="prd2pr:todo", description="Label of the issue of a story that has not started.")
-    in_progress: NonEmpty = Field(
-        default="prd2pr:in-progress", description="Label of the issue of a story in progress."
-    )
+    in_progress: NonEmpty = Field(default="prd2pr:in-progress", description="Label of the issue of a started story.")
 
 
 class TestRun(ConfigSection):

@@ -10,14 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prd2pr.cli.doctor.github_checks import find_origin_repository
-from prd2pr.errors import BranchProblem
+from prd2pr.github.branch_writer import push_local_branch
 from prd2pr.github.client.factory import API_URL, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import GITHUB_TOKEN, StaticToken
 from prd2pr.github.messages.tracking import format_pull_title
 from prd2pr.github.publish.publisher import count_foreign_characters, merge_description
 from prd2pr.reports.rendering import render_body
-from prd2pr.state.remote import RefUpdate
 from prd2pr.views.models import SETTLED_TONES
 from prd2pr.views.untrusted_text import BODY_LIMIT
 
@@ -40,7 +39,7 @@ def deliver_pull_request(session: Session, published: PublishedPull, env: Mappin
         )
         return f"{why} To open the pull request yourself:\n{format_commands(session, published)}"
     server = env.get("GITHUB_SERVER_URL") or "https://github.com"
-    push_branch(session, f"{server}/{repository}", token)
+    push_local_branch(session.git, session.git.remote(f"{server}/{repository}", lambda: token), session.target.branch)
     with open_hub(
         repository,
         token=StaticToken(token),
@@ -66,29 +65,6 @@ def find_token(env: Mapping[str, str]) -> str:
         )
         return done.stdout.strip() if done.returncode == 0 else ""
     return ""
-
-
-def push_branch(session: Session, url: str, token: str) -> None:
-    """Push the branch. Work that only GitHub has is never overwritten."""
-    git, branch = session.git, session.target.branch
-    remote, head = git.remote(url, lambda: token), git.rev(session.target.branch)
-    old = remote.head(branch)
-    if old == head:
-        return
-    if old is not None and not (git.has_commit(old) and git.is_ancestor(old, head)):
-        raise BranchProblem(
-            f"{branch} on GitHub has commits that this checkout lacks",
-            where=url,
-            remedy=f"git fetch origin, merge origin/{branch}, then run the same command again",
-        )
-    done = remote.push(RefUpdate(f"refs/heads/{branch}", head, old))
-    if done.status:
-        reason = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.status}"]
-        raise BranchProblem(
-            f"{branch} could not be pushed: {reason[0]}",
-            where=url,
-            remedy="the token needs write access to the repository's contents",
-        )
 
 
 def open_or_update(hub: GitHubHub, view: PullRequestView, commit_url: str) -> str:

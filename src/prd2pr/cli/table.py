@@ -55,6 +55,7 @@ MODEL = option(
     metavar="SPEC",
 )
 RECORD = option("--record", help="Write the model's replies to a transcript, for use with replay:FILE", metavar="FILE")
+PRD_IN_PROGRESS = option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?")
 STORY = option("--story", help="Work on this story only", metavar="ID")
 
 COMMANDS: tuple[TableCommand, ...] = (
@@ -147,14 +148,7 @@ COMMANDS: tuple[TableCommand, ...] = (
         "Run one phase: work, gate and commit",
         "run:run_one_phase",
         "0, or 1 with a reason",
-        (
-            option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?"),
-            REPO,
-            STORY,
-            MODEL,
-            RECORD,
-            JSON,
-        ),
+        (PRD_IN_PROGRESS, REPO, STORY, MODEL, RECORD, JSON),
         "prd2pr next",
     ),
     TableCommand(
@@ -292,7 +286,7 @@ COMMANDS: tuple[TableCommand, ...] = (
         "reset:main",
         "0, or 1 if none is tripped",
         (
-            option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?"),
+            PRD_IN_PROGRESS,
             option(
                 "--circuit", help="Reset only this breaker: green, push, system or the name of a model", metavar="NAME"
             ),

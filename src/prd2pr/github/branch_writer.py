@@ -64,6 +64,20 @@ def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
     )
 
 
+def push_local_branch(git: Git, remote: Remote, branch: str) -> None:
+    """Push a branch of this checkout. Work that only GitHub has is never overwritten."""
+    head, old = git.rev(branch), remote.head(branch)
+    if old == head:
+        return
+    if old is not None and not (git.has_commit(old) and git.is_ancestor(old, head)):
+        raise BranchProblem(
+            f"{branch} on GitHub has commits that this checkout lacks",
+            where=remote.url,
+            remedy=f"git fetch origin, merge origin/{branch}, then run the same command again",
+        )
+    push_refs(remote, branch, (RefUpdate(f"{HEADS}{branch}", head, old),), lambda: None)
+
+
 @dataclass(frozen=True)
 class GitPushWriter:
     """Moves branches with `git push`. The local branch follows GitHub's, even after `BranchMoved`."""

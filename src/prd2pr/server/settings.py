@@ -41,7 +41,7 @@ MAX_DELIVERY_BYTES = 25 * 1024 * 1024
 
 
 RepoName = Annotated[str, Field(pattern=REPO_PATTERN)]
-Origin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
+CorsOrigin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
 
 
 class SourceSetting(BaseModel):
@@ -176,7 +176,7 @@ class ServerSettings(BaseModel):
     api_rate_per_minute: int = Field(
         default=1200, ge=1, description="API requests per token and minute; more are answered with 429."
     )
-    cors_origins: Annotated[tuple[Origin, ...], BeforeValidator(split_at_commas)] = Field(
+    cors_origins: Annotated[tuple[CorsOrigin, ...], BeforeValidator(split_at_commas)] = Field(
         default=(),
         description="Origins whose pages may call the API with a token, such as https://status.example.org. In the "
         "environment: separated by commas. `*` allows every origin.",

@@ -28,7 +28,7 @@ from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.views.models import CircuitView, StoryCard, split_task_key
 
 Reason = Annotated[str, Depends(read_why)]
-Line = Annotated[api.CommandLine, Depends(read_command_line)]
+CommandBody = Annotated[api.CommandLine, Depends(read_command_line)]
 PrdKey = Annotated[str, Path(description="owner/repo:prd", pattern=api.KEY_PATTERN, examples=["octo/shop:loyalty"])]
 IdempotencyKey = Annotated[
     str | None,
@@ -98,7 +98,7 @@ def give_command(
     bearer: ForOperating,
     key: PrdKey,
     *,
-    line: Line,
+    line: CommandBody,
     idempotency_key: IdempotencyKey = None,
 ) -> api.Asked:
     """Give a PRD any command that changes something, like a comment with this line."""
