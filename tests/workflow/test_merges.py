@@ -397,4 +397,4 @@ def test_halt_on_the_prd_branch_stops_parallel_stories(joined: Joined) -> None:
     git.set_branch("prd2pr/calc", git.commit(halted, [joined.head], "x"))
     worked = work_on_story(joined.session, "calc-3")
     git.set_branch("prd2pr/calc", joined.head)
-    assert (worked.ready, worked.stop.outcome, worked.stop.next) == (False, "paused", "/tdd resume")
+    assert (worked.ready, worked.stop.outcome, worked.stop.next) == (False, "paused", "prd2pr command /tdd resume")

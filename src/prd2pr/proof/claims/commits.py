@@ -41,7 +41,7 @@ from prd2pr.state.evidence_files import EvidenceFiles
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
 from prd2pr.state.screenshots import compute_image_digest
 from prd2pr.verification.codebase import find_story_entries
-from prd2pr.views.progress import render_progress
+from prd2pr.views.progress import is_progress
 from prd2pr.workflow.planning.prd_changes import find_plan_change
 
 # The fields of a cycle's record that a note may change. A note cannot advance a cycle past a gate.
@@ -169,7 +169,7 @@ def check_replan(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
         yield make_claim_error("VER106", "the status does not follow from the changed PRD", paths.status)
     if not has_only_moved_forward(parent.status.cursors, cursors):
         yield make_claim_error("VER106", "a processed comment is no longer recorded as processed", paths.status)
-    if state.read_bytes(paths.progress) != render_progress(prd, state.backlog, state.status).encode():
+    if not is_progress(state.read_bytes(paths.progress), prd, state.backlog, state.status):
         yield make_claim_error("VER106", "progress.md does not match the records", paths.progress)
 
 
@@ -378,9 +378,8 @@ def check_status(claim: StepClaim) -> Iterator[Finding]:
     if claim.state.status.state is not derive_project_state(claim):
         what = f"the project is recorded as {claim.state.status.state}, which does not follow from this step"
         yield make_claim_error("VER106", what, paths.status)
-    prd = claim.state.prd
-    shown = render_progress(prd, claim.state.backlog, claim.state.status).encode() if prd else b""
-    if claim.state.read_bytes(paths.progress) != shown:
+    state = claim.state
+    if not is_progress(state.read_bytes(paths.progress), state.prd, state.backlog, state.status):
         yield make_claim_error("VER106", "progress.md does not match the records", paths.progress)
 
 

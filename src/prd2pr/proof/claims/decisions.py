@@ -21,7 +21,7 @@ from prd2pr.state.cursors import has_only_moved_forward
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
 from prd2pr.state.orders import is_valid_succession
 from prd2pr.state.store import BranchState
-from prd2pr.views.progress import render_progress
+from prd2pr.views.progress import is_progress
 from prd2pr.workflow.commits.decisions import (
     count_steps,
     encode_summary,
@@ -132,7 +132,7 @@ def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[
         if name != left.about and state.cycle(name) != cycle:
             yield paths.cycle(name)
     yield from (paths.cycle(name) for name in left.dropped_cycles if state.cycle(name) is not None)
-    if prd is None or state.read_bytes(paths.progress) != render_progress(prd, left.backlog, left.status).encode():
+    if prd is None or not is_progress(state.read_bytes(paths.progress), prd, left.backlog, left.status):
         yield paths.progress
 
 

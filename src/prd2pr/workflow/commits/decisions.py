@@ -55,7 +55,7 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
     if not isinstance(outcome, DecisionOutcome):
         return outcome
     pending = make_decision_commit(session, head, decision, outcome, count_steps(state, outcome) + 1)
-    change = make_decision_change(state, outcome)
+    change = make_decision_change(state, outcome, decision.at)
     if outcome.about:
         change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, pending, found, outcome))
     if decision.command == COMPLETED:
@@ -138,7 +138,7 @@ def format_note_text(decision: Decision, outcome: DecisionOutcome) -> str:
     return f"{marker}{what} by {decision.by}{reason}"
 
 
-def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateChange:
+def make_decision_change(state: BranchState, outcome: DecisionOutcome, at: str = "") -> StateChange:
     """Return the records that the decision changes, without the step that is added to a story's cycle."""
     paths, prd = state.paths, state.prd
     assert prd is not None, "decisions need a plan"
@@ -155,7 +155,7 @@ def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateC
         change = change.with_doc(paths.cycle(cycle.story), cycle)
     for story in outcome.dropped_cycles:
         change = change.without(paths.cycle(story))
-    return change.with_bytes(paths.progress, render_progress(prd, outcome.backlog, outcome.status).encode())
+    return change.with_bytes(paths.progress, render_progress(prd, outcome.backlog, outcome.status, at).encode())
 
 
 def add_note_step(session: Session, pending: PendingCommit, found: BranchRecords, outcome: DecisionOutcome) -> Cycle:

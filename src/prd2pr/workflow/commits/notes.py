@@ -132,7 +132,7 @@ def make_note_change(session: Session, position: Position, cycle: Cycle, by: str
         status = phase_transitions.unblock_project(status, by=by, at=at, why=f"work on {story.id} continues")
         change = change.with_doc(paths.status, status)
     return change.with_doc(paths.backlog, backlog).with_bytes(
-        paths.progress, render_progress(session.prd, backlog, status).encode()
+        paths.progress, render_progress(session.prd, backlog, status, at).encode()
     )
 
 

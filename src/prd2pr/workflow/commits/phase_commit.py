@@ -196,7 +196,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
         .with_doc(layout.prd, session.prd)
         .with_doc(layout.status, status)
         .with_doc(layout.backlog, backlog)
-        .with_bytes(layout.progress, render_progress(session.prd, backlog, status).encode())
+        .with_bytes(layout.progress, render_progress(session.prd, backlog, status, at).encode())
     )
     if sprint:
         change = change.with_doc(layout.sprint(sprint.id), sprint)
@@ -357,7 +357,7 @@ def make_story_change(session: Session, position: Position, cycle: Cycle, phase:
     if after is not status:
         change = change.with_doc(layout.status, after)
     return change.with_doc(layout.backlog, backlog).with_bytes(
-        layout.progress, render_progress(session.prd, backlog, after).encode()
+        layout.progress, render_progress(session.prd, backlog, after, at).encode()
     )
 
 
@@ -454,7 +454,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         .with_doc(paths.cycle(story), note.cycle.model_copy(update={"steps": (*note.cycle.steps, step)}))
         .with_doc(paths.backlog, note.backlog)
         .with_doc(paths.status, note.status)
-        .with_bytes(paths.progress, render_progress(session.prd, note.backlog, note.status).encode())
+        .with_bytes(paths.progress, render_progress(session.prd, note.backlog, note.status, at).encode())
     )
     if note.cycle.blocked:
         change = add_role_records(session, position.head, story, change)
