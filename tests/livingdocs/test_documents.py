@@ -226,6 +226,22 @@ def test_risks_of_the_security_role(tree: LivingTree) -> None:
     assert "SECURITY_REVIEW" not in tree.docs(), "no risks were reported"
 
 
+def test_what_the_deployment_role_said_is_in_the_documents_about_operations(tree: LivingTree) -> None:
+    said = (
+        '{"output": {"infrastructure": ["A Redis for sessions"], "routing": ["/points moves to port 8443"], '
+        '"pipeline": ["Run the migration before the rollout"], "rollback": ["Restore the snapshot; points of the day are '
+        'lost"], "questions": []}}'
+    )
+    worked(tree).put({".orch-state/prds/shop/pipeline/deployment.json": said})
+    docs = tree.docs()
+    assert "A Redis for sessions" in docs["INFRASTRUCTURE"]
+    assert "port 8443" in docs["ROUTING"]
+    assert "Run the migration before the rollout" in docs["CI_CD"] and "Run the migration" in docs["DEPLOYMENT"]
+    for name in ("DEPLOYMENT", "RUNBOOK"):
+        assert "Restore the snapshot" in docs[name]
+    assert "does not say how to roll back" not in docs["DEPLOYMENT"]
+
+
 # --- allowed locations ------------------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,18 @@ class SecurityNote(NamedTuple):
     required_test: str = ""
 
 
+class DeploymentNotes(NamedTuple):
+    """What the Deployment role said that a plan needs from the program's environment."""
+
+    infrastructure: tuple[str, ...] = ()
+    routing: tuple[str, ...] = ()
+    pipeline: tuple[str, ...] = ()
+    rollback: tuple[str, ...] = ()
+
+
+NO_DEPLOYMENT_NOTES = DeploymentNotes()
+
+
 @dataclass(frozen=True)
 class PrdHistory:
     prd: Prd
@@ -47,6 +59,7 @@ class PrdHistory:
     reviewed: bool = False  # whether the Security role has reviewed it
     partial: bool = False  # only some of the cycles were read
     replayed: bool = False  # at least one run used recorded model answers
+    deployment: DeploymentNotes = NO_DEPLOYMENT_NOTES
 
     @property
     def title(self) -> str:

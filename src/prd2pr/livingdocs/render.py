@@ -93,11 +93,13 @@ CONTENTS: dict[str, DocumentContent] = {
     "FAILURES": DocumentContent(build_failures_view, ("failures", "lessons")),
     "ESTIMATES": DocumentContent(build_estimates_view, ("rows",)),
     "CHANGELOG": DocumentContent(build_changelog_view, ("sections", "released")),
-    "INFRASTRUCTURE": DocumentContent(build_infrastructure_view, ("running", "variables")),
-    "DEPLOYMENT": DocumentContent(build_deployment_view, ("deliveries", "running", "targets", "rollback")),
-    "ROUTING": DocumentContent(build_routing_view, ("routes", "outer", "programs", "commands")),
-    "CI_CD": DocumentContent(build_ci_view, ("pipelines", "hooks")),
-    "RUNBOOK": DocumentContent(build_runbook_view, ("set_up", "tests", "start", "processes")),
+    "INFRASTRUCTURE": DocumentContent(build_infrastructure_view, ("running", "variables", "planned")),
+    "DEPLOYMENT": DocumentContent(
+        build_deployment_view, ("deliveries", "running", "targets", "rollback", "planned", "planned_rollback")
+    ),
+    "ROUTING": DocumentContent(build_routing_view, ("routes", "outer", "programs", "commands", "planned")),
+    "CI_CD": DocumentContent(build_ci_view, ("pipelines", "hooks", "planned")),
+    "RUNBOOK": DocumentContent(build_runbook_view, ("set_up", "tests", "start", "processes", "planned_rollback")),
     "TRACE": DocumentContent(build_trace_view, ("prds", "not_traced")),
     "README": DocumentContent(build_readme_view, ("prds",)),
 }

@@ -19,7 +19,7 @@ from prd2pr.domain.memory_records import MEMORY_KINDS, Memory
 from prd2pr.domain.records import Backlog, Cycle, Document, Phase, Prd, RunRecord
 from prd2pr.errors import StateProblem
 from prd2pr.livingdocs.cache import FactsCache
-from prd2pr.livingdocs.history import Memories, PrdHistory, SecurityNote
+from prd2pr.livingdocs.history import DeploymentNotes, Memories, PrdHistory, SecurityNote
 from prd2pr.livingdocs.readers.plain_yaml import as_list, as_mapping, as_text
 from prd2pr.state.codec import decode_document, decompress
 from prd2pr.state.git import Git, TreeEntry
@@ -99,6 +99,7 @@ class StateReader:
             reviewed=bool(notes),
             partial=len(started) > MAX_STORIES,
             replayed=self._replayed(root),
+            deployment=self._deployment(root),
         )
 
     def _cycles(self, root: str, stories: Sequence[str], own: BranchState | None) -> dict[str, Cycle]:
@@ -153,6 +154,19 @@ class StateReader:
                     yield json.loads(self.git.read(self._tree, path) or b"null"), found[2] or name
                 except (ValueError, RecursionError):
                     self.problems.append(f"{path} cannot be read")
+
+    def _deployment(self, root: str) -> DeploymentNotes:
+        """Return what the Deployment role said about the plan; empty without its record."""
+        path = f"{root}/pipeline/deployment.json"
+        if path not in self._paths:
+            return DeploymentNotes()
+        try:
+            output = as_mapping(as_mapping(json.loads(self.git.read(self.tree, path) or b"null")).get("output"))
+        except (ValueError, RecursionError):
+            self.problems.append(f"{path} cannot be read")
+            return DeploymentNotes()
+        parts = (tuple(filter(None, map(as_text, as_list(output.get(name))))) for name in DeploymentNotes._fields)
+        return DeploymentNotes(*parts)
 
     def _read(self, kind: type[D], path: str) -> D | None:
         data = self.git.read(self._tree, path)

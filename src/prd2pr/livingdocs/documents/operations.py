@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from prd2pr.domain.wording import clean_line, clip
 from prd2pr.livingdocs.history import LivingFacts
 from prd2pr.livingdocs.mermaid import draw_flowchart
 from prd2pr.livingdocs.readers.manifests import list_programs
@@ -12,6 +13,8 @@ from prd2pr.livingdocs.readers.python_risks import is_secret_name
 from prd2pr.livingdocs.readers.settings import ProjectSettings
 from prd2pr.livingdocs.readers.source_file import HttpRoute
 from prd2pr.livingdocs.repository import Repository
+
+MAX_SENTENCE = 400
 
 
 class EnvironmentVariable(NamedTuple):
@@ -37,7 +40,17 @@ def build_infrastructure_view(facts: LivingFacts) -> dict[str, object]:
         "service_chart": draw_flowchart(names, edges) if edges else (),
         "resources": [each for each in settings.resources if each.kind != "nginx"],
         "variables": list_environment_variables(repository),
+        "planned": list_planned(facts, "infrastructure"),
     }
+
+
+def list_planned(facts: LivingFacts, part: str) -> list[tuple[str, str]]:
+    """Return what the Deployment role said about this part, with the title of its PRD."""
+    return [
+        (each.title, clip(clean_line(sentence), MAX_SENTENCE))
+        for each in facts.prds
+        for sentence in getattr(each.deployment, part)
+    ]
 
 
 def list_running(settings: ProjectSettings) -> tuple[NamedTuple, ...]:
@@ -86,6 +99,8 @@ def build_deployment_view(facts: LivingFacts) -> dict[str, object]:
         "targets": [each for each in targets if "rollback" not in each.name.lower()],
         "rollback": [each for each in targets if "rollback" in each.name.lower()],
         "required": [each for each in list_environment_variables(facts.repository) if each.required],
+        "planned": list_planned(facts, "pipeline"),
+        "planned_rollback": list_planned(facts, "rollback"),
     }
 
 
@@ -109,6 +124,7 @@ def build_ci_view(facts: LivingFacts) -> dict[str, object]:
             if is_check_name(script.name)
         ],
         "checkers": [(manifest, found) for manifest, found in tools if found],
+        "planned": list_planned(facts, "pipeline"),
         "delivers": any(job.delivers for each in settings.pipelines for job in each.jobs),
     }
 
@@ -138,6 +154,7 @@ def build_routing_view(facts: LivingFacts) -> dict[str, object]:
         "outer": [each for each in settings.resources if each.kind == "nginx" or each.routes],  # proxies and ingresses
         "programs": list(list_programs(settings.manifests)),
         "commands": [(path, command) for path, file in repository.code.items() for command in file.commands],
+        "planned": list_planned(facts, "routing"),
     }
 
 

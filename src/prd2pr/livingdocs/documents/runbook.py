@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from prd2pr.languages.python.signatures import get_module_name
-from prd2pr.livingdocs.documents.operations import is_health_route, list_environment_variables, list_routes
+from prd2pr.livingdocs.documents.operations import (
+    is_health_route,
+    list_environment_variables,
+    list_planned,
+    list_routes,
+)
 from prd2pr.livingdocs.history import LivingFacts
 from prd2pr.livingdocs.readers.manifests import list_programs
 from prd2pr.livingdocs.repository import Repository
@@ -46,6 +51,7 @@ def build_runbook_view(facts: LivingFacts) -> dict[str, object]:
             for path, file in repository.python.items()
             for each in file.errors
         ],
+        "planned_rollback": list_planned(facts, "rollback"),
         "has_state": bool(facts.prds),
     }
 
