@@ -229,8 +229,8 @@ def test_risks_of_the_security_role(tree: LivingTree) -> None:
 def test_what_the_deployment_role_said_is_in_the_documents_about_operations(tree: LivingTree) -> None:
     said = (
         '{"output": {"infrastructure": ["A Redis for sessions"], "routing": ["/points moves to port 8443"], '
-        '"pipeline": ["Run the migration before the rollout"], "rollback": ["Restore the snapshot; points of the day are '
-        'lost"], "questions": []}}'
+        '"pipeline": ["Run the migration before the rollout"], "rollback": '
+        '["Restore the snapshot; points of the day are lost"], "questions": []}}'
     )
     worked(tree).put({".orch-state/prds/shop/pipeline/deployment.json": said})
     docs = tree.docs()

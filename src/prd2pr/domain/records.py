@@ -444,6 +444,8 @@ class RoleSpend(Record):
     spend: Spend = Spend()
 
 
+UNFINISHED_OUTCOMES = ("planned", " passed", " integrated")  # ends of outcomes after which a run usually goes on
+RUN_DONE = "done: every story is finished"  # the outcome of a run after which nothing is left
 REPLAY_OF = "replay of "  # start of the name of a model that replays a recording
 
 
@@ -462,6 +464,11 @@ class RunRecord(Document):
     @property
     def replayed(self) -> bool:
         return self.model.startswith(REPLAY_OF)
+
+
+def is_final_outcome(outcome: str) -> bool:
+    """Return whether no later commit of the run is expected, unlike after a plan, a phase or a story."""
+    return not outcome.endswith(UNFINISHED_OUTCOMES)
 
 
 def find_last_model(runs: Sequence[RunRecord]) -> str:

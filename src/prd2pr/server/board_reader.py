@@ -36,7 +36,7 @@ class BoardBackedReader(ABC):
         return tuple(each for board in self._boards(repos) for each in build_circuit_views(board, at))
 
     def workers(self, repos: RepoFilter = None) -> tuple[WorkerView, ...]:
-        return build_worker_views(self.runs(repos), self.circuits(repos))
+        return build_worker_views(self.runs(repos), self.circuits(repos), self._clock())
 
     def runs(self, repos: RepoFilter = None) -> tuple[RunView, ...]:
         return sort_runs(self._boards(repos))

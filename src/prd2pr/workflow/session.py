@@ -79,7 +79,7 @@ class RunLog:
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
 
-    def record(self, at: str, older: Mapping[str, Spend]) -> RunRecord:
+    def record(self, at: str, older: Mapping[str, Spend], outcome: str) -> RunRecord:
         """Build the run's record. `older` is the spending that the commit inherits from killed runs."""
         inherited = add_spends(self.inherited, older)
         return RunRecord(
@@ -88,6 +88,7 @@ class RunLog:
             ended_at=at,
             model=self.model,
             steps=tuple(self.steps),
+            outcome=outcome,
             spend=sum(inherited.values(), self.spend),
             roles=list_role_spends(self.lines, inherited),
         )

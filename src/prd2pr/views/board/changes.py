@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prd2pr.domain.records import is_final_outcome
 from prd2pr.views.board.breakers import build_circuit_views
 from prd2pr.views.board.models import PrdBoard
+from prd2pr.views.models import RunView
 
-ChangeKind = Literal["task_status_changed", "circuit_state_changed", "run_completed"]
+ChangeKind = Literal["task_status_changed", "circuit_state_changed", "worker_heartbeat", "run_completed"]
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,19 @@ def _diff_circuits(before: PrdBoard | None, after: PrdBoard, at: str) -> Iterato
 def _diff_runs(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChange]:
     if before is None:
         return
-    ended = {run.id for run in before.runs if run.ended_at}
+    known = {run.id: run for run in before.runs}
     for run in after.runs:
-        if run.ended_at and run.id not in ended:
-            yield BoardChange(
-                "run_completed", {"run": run.id, "prd": run.prd, "outcome": run.outcome, "model": run.model}
-            )
+        old = known.get(run.id)
+        if old is None or len(run.steps) > len(old.steps):
+            step = run.steps[-1] if run.steps else ""
+            data = {"worker": run.model, "run": run.id, "prd": run.prd, "step": step, "at": run.ended_at}
+            yield BoardChange("worker_heartbeat", data)
+        if has_ended(after, run) and (old is None or not has_ended(before, old)):
+            data = {"run": run.id, "prd": run.prd, "outcome": run.outcome, "model": run.model}
+            yield BoardChange("run_completed", data)
+
+
+def has_ended(board: PrdBoard, run: RunView) -> bool:
+    """Whether the run's last commit ended the work, or a later run followed."""
+    followed = any(other.started_at > run.started_at for other in board.runs)
+    return bool(run.ended_at) and (followed or is_final_outcome(run.outcome))

@@ -13,8 +13,20 @@ from prd2pr.domain.decision import BOT
 from prd2pr.domain.evidence import Evidence, Proof, Verdict
 from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.machines.phase_transitions import PassedPhase
-from prd2pr.domain.records import Backlog, Cycle, Phase, Project, ProjectState, Sprint, Status, Step
+from prd2pr.domain.records import (
+    RUN_DONE,
+    SETTLED,
+    Backlog,
+    Cycle,
+    Phase,
+    Project,
+    ProjectState,
+    Sprint,
+    Status,
+    Step,
+)
 from prd2pr.domain.stack import PYTHON
+from prd2pr.domain.wording import clean_line, clip
 from prd2pr.errors import SecretFound
 from prd2pr.memory.commit import add_memory, drop_expired
 from prd2pr.state.commit_message import StepRef, build_step_trailers
@@ -47,6 +59,7 @@ from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import compute_inherited_spend, list_carried_entries, sum_spend
 
 SUBMODULE = "160000"
+MAX_OUTCOME = 200
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     session.log.steps.append(f"{pending.story}/{pending.n}")
     layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
     log, inherits = session.log, compute_inherited_spend(before, session.log.id)
-    record = log.record(pending.at, inherits)
+    record = log.record(pending.at, inherits, describe_run_outcome(session, pending))
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
     complete = (
@@ -117,6 +130,23 @@ def add_evidence(session: Session, pending: PendingCommit, change: StateChange) 
     for path in iter_outdated_files(session.store.load(pending.base), pending.story, pending.phase):
         change = change.without(path)
     return pending.evidence.add_to(change, session.store.paths, pending.story, pending.n, pending.phase)
+
+
+def describe_run_outcome(session: Session, pending: PendingCommit) -> str:
+    """Return how the run ended if this is its last commit."""
+    if pending.summary:
+        return RUN_DONE
+    match pending.phase:
+        case Phase.PLAN:
+            return "planned"
+        case Phase.NOTE:
+            return clip(clean_line(pending.note or pending.subject.partition(": ")[2]), MAX_OUTCOME)
+        case Phase.INTEGRATED:
+            backlog = session.store.load(pending.base).backlog
+            left = [each.id for each in backlog.stories if each.status not in SETTLED and each.id != pending.story]
+            return f"{pending.story} integrated" if left else RUN_DONE
+        case _:
+            return f"{pending.story}: {pending.phase.value} passed"
 
 
 def list_assistants(session: Session, pending: PendingCommit) -> tuple[tuple[str, str], ...]:
