@@ -17,6 +17,7 @@ from prd2pr.agents.models import open_model
 from prd2pr.cli.active_prds import iter_active_prds
 from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_config
 from prd2pr.cli.doctor.checkup import Mark, SetupCheck, format_check, format_total, make_failed_check
+from prd2pr.cli.doctor.ci_check import run_ci_check
 from prd2pr.cli.doctor.github_checks import check_checkout, check_github
 from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, list_stack_checks, run_unconfigured_checks
 from prd2pr.cli.verify_cache import find_results_store
@@ -109,6 +110,7 @@ def run_checks(repo: str) -> Iterator[SetupCheck]:
                 yield make_failed_check(check.__name__.removesuffix("_check"), error)
             if check is run_stacks_check:
                 yield from check_stacks(git, config)
+        yield run_ci_check(git)
         yield from check_checkout(git, config)
         yield from check_github(git, config, os.environ)
 
