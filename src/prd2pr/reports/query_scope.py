@@ -84,8 +84,9 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
     # If two branches have the same file, the newest wins.
     heads = sorted({*branches.values()}, key=lambda sha: (git.commit_info(sha).at, sha))
     if len(heads) == 1 and not has_state:
+        state = restore_all_records(git, heads[0])
         return QueryScope(
-            git.join_state(git.tree(head), restore_all_records(git, heads[0])), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0]), refs
+            git.join_state(git.tree(head), state), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0]), refs
         )
     read = [head, *heads]
     files = {

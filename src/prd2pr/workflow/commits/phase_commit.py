@@ -85,7 +85,7 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     session.log.steps.append(f"{pending.story}/{pending.n}")
     layout, before = session.store.paths, session.services.journal.entries_since(pending.base)
     log, inherits = session.log, compute_inherited_spend(before, session.log.id)
-    record = log.record(pending.at, inherits, describe_run_outcome(session, pending))
+    record = log.record(pending.at, inherits, describe_last_commit(session, pending))
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
     complete = (
@@ -132,7 +132,7 @@ def add_evidence(session: Session, pending: PendingCommit, change: StateChange) 
     return pending.evidence.add_to(change, session.store.paths, pending.story, pending.n, pending.phase)
 
 
-def describe_run_outcome(session: Session, pending: PendingCommit) -> str:
+def describe_last_commit(session: Session, pending: PendingCommit) -> str:
     """Return how the run ended if this is its last commit."""
     if pending.summary:
         return RUN_DONE
