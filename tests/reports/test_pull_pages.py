@@ -19,10 +19,10 @@ from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sh
 from prd2pr.cli.terminal_lines import render_event
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.records import ProjectState, Status
-from prd2pr.github.messages.rendering import render_status_text
+from prd2pr.github.messages.rendering import render_status_text, render_story_evidence_text
 from prd2pr.github.messages.status import build_status_view
 from prd2pr.reports.rendering import OPTIONAL_PARTS, render_body, render_page
-from prd2pr.views.models import NextStep, format_figures
+from prd2pr.views.models import NextStep, PageView, format_figures
 from prd2pr.views.pull_request.models import SURVIVOR_CODE
 from prd2pr.views.pull_request.page import ChangedDoc, PullRequestView
 from prd2pr.views.untrusted_text import BODY_LIMIT
@@ -47,6 +47,21 @@ def test_changed_living_docs_are_listed_in_a_fold() -> None:
     assert "<details><summary>Living docs changed (2)</summary>\n\n- `docs/TRACE.md` new\n- <code>docs/" in text
     assert "<code>docs/TRACE.md</code> new" in html
     assert "Living docs" not in render_body(sample_view()) + render_page(sample_view())
+
+
+def test_screenshots_are_images_of_their_commit_and_an_odd_path_is_none() -> None:
+    view, file = sample_view(), ".orch-state/prds/loyalty/screenshots/loyalty-1/1.png"
+    pages = (
+        PageView("/points", file, "sha256:0", sha=sha("x")),
+        PageView("/odd", "a) ![b](c", "sha256:0", sha=sha("x")),
+    )
+    story = view.stories[0].model_copy(update={"pages": pages})
+    image = f"({COMMITS.removesuffix('commit/')}blob/{sha('x')}/{file}?raw=true)"
+    body = render_body(replace(view, stories=(story,)), commit_url=COMMITS)
+    evidence = render_story_evidence_text(story, 7, COMMITS, marker="<!-- m -->")
+    for text in (body, evidence):
+        assert text.count("![") == 1 and image in text
+    assert "Screenshots" not in render_body(view, commit_url=COMMITS)
 
 
 def hostile() -> PullRequestView:
