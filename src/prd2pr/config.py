@@ -382,7 +382,7 @@ class Config(ConfigSection):
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
         description="Which roles run; this determines the cost. quick: one call for the plan and one for each story. "
-        "standard: one call for a plan of up to 12 requirements, four passes for more; one call each for design, tests "
+        "standard: one call for a plan of up to 40 requirements, four passes for more; one call each for design, tests "
         "and code, and a refactoring where the code needs one. full: every role, and always four passes. See "
         "docs/roles.md.",
     )

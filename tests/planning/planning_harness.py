@@ -87,7 +87,11 @@ class PlanningHarness:
     def __post_init__(self) -> None:
         self.world = World(self.root)
         self.world.write(
-            {"src/shop/__init__.py": "", "prds/shop.md": HEAD + self.body, ".prd2pr.yml": self.config or "{}\n"}
+            {
+                "src/shop/__init__.py": "",
+                "prds/shop.md": HEAD + self.body,
+                ".prd2pr.yml": self.config or "profile: full\n",
+            }
         )
         self.world.git("init", "-q", "-b", "main")
         self.world.commit("start")

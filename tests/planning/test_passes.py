@@ -31,7 +31,7 @@ def test_a_large_prd_is_planned_in_four_passes(tmp_path: Path) -> None:
         *(f"plan-tasks-{cycle}/decomposer_tasks/1/1" for cycle in cycles),
         *(f"plan-criteria-{cycle}/decomposer_criteria/1/1" for cycle in ("cycle-1", "cycle-3")),
     ])  # fmt: skip
-    assert {"text": "planned in four passes: 14 requirements"} in harness.progress.of("note")
+    assert {"text": "planned in four passes: 14 requirements, profile full"} in harness.progress.of("note")
     outcomes = [facts["outcome"] for facts in harness.progress.of("phase")]
     assert outcomes == [
         "5 cycles",
@@ -42,10 +42,11 @@ def test_a_large_prd_is_planned_in_four_passes(tmp_path: Path) -> None:
 
 
 def test_a_small_prd_is_planned_in_one_call(tmp_path: Path) -> None:
-    harness = PlanningHarness(tmp_path, functional(2), answers={"shop/plan/planner/1/1": answer({"stories": []})})
+    answers = {"shop/plan/planner/1/1": answer({"stories": []})}
+    harness = PlanningHarness(tmp_path, functional(2), "profile: standard\n", answers)
     with pytest.raises(AssertionError):
         harness.plan()  # the good model has no answer for the planner, so the planner was called a second time
-    assert harness.calls() == ["plan/planner/1/1", "plan/planner/2/1"]
+    assert harness.calls(harness.model, harness.strong) == ["plan/planner/1/1", "plan/planner/2/1"]
 
 
 def test_criteria_in_the_prd_are_not_requested(tmp_path: Path) -> None:

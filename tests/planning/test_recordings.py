@@ -109,12 +109,8 @@ def test_accepted_prd_paths(path: str, fine: bool) -> None:
     assert is_prd_path(path) is fine
 
 
-def test_standard_uses_four_passes_beyond_twelve_requirements(tmp_path: Path) -> None:
-    plan = replayed(world_of(YAML, tmp_path, "{}\n"), YAML, "plan", "--json").json
-    assert plan["way"] == "four passes: 30 requirements"
-
-
-def test_quick_calls_one_planner(tmp_path: Path) -> None:
-    told = replayed(world_of(YAML, tmp_path, "profile: quick\n"), YAML, "plan")
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+def test_other_profiles_call_one_planner(profile: str, tmp_path: Path) -> None:
+    told = replayed(world_of(YAML, tmp_path, f"profile: {profile}\n"), YAML, "plan")
     assert told.status == 1
     assert "no answer for wholesale/plan/planner/1/1" in told.err

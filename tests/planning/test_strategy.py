@@ -11,9 +11,9 @@ from prd2pr.planning.passes.strategy import choose_strategy, compute_max_model_c
 @pytest.mark.parametrize(
     ("profile", "number", "said"),
     [
-        ("quick", 30, "one call: 30 requirements, profile quick"),
-        ("standard", 12, "one call: 12 requirements"),
-        ("standard", 13, "four passes: 13 requirements"),
+        ("quick", 60, "one call: 60 requirements, profile quick"),
+        ("standard", 40, "one call: 40 requirements"),
+        ("standard", 41, "four passes: 41 requirements"),
         ("standard", 1, "one call: 1 requirement"),
         ("full", 1, "four passes: 1 requirement, profile full"),
     ],
@@ -26,7 +26,7 @@ def test_acceptance_criteria_are_not_counted() -> None:
     accepted = "\n## Acceptance criteria\n\n" + "".join(
         f"- **AC-{n}** (FR-1) GIVEN {n} THEN {n}.\n" for n in range(1, 9)
     )
-    assert not choose_strategy("standard", prd_of(functional(12) + accepted)).four_passes
+    assert not choose_strategy("standard", prd_of(functional(40) + accepted)).four_passes
 
 
 def test_call_limit_grows_with_the_cycles_and_allows_three_passes() -> None:

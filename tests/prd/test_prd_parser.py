@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prd2pr.domain.records import Prd
 from prd2pr.errors import PrdInvalid
-from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, parse_prd, slugify
+from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, find_interface_text, parse_prd, slugify
 
 ROOT = Path(__file__).parents[2]
 
@@ -517,3 +517,28 @@ def test_ids_of_a_tracker_are_kept():
     assert found["FEED-231"].text == "A feed can be added."
     assert (found["AC-1"].parent, found["AC-2"].parent) == ("FEED-232", "")
     assert "UTF-8" not in found
+
+
+def test_sections_about_interfaces_are_found_with_their_code() -> None:
+    text = """# Shop
+
+- **FR-1** Earn points.
+
+## Interface
+
+```python
+def earn(cents: int) -> int:
+    ...
+```
+
+### Errors
+
+`ValueError` for negative amounts.
+
+## Notes
+
+Nothing here.
+"""
+    found = find_interface_text(parse_prd(text, "prds/shop.md"))
+    assert found == "def earn(cents: int) -> int:\n    ...\n`ValueError` for negative amounts."
+    assert find_interface_text(parse_prd("# API\n\n- **FR-1** Earn.\n", "prds/a.md")) == "", "a title is no section"

@@ -431,7 +431,7 @@ def test_quick_names_every_omitted_requirement(world: World) -> None:
     in_profile(world, "quick")
     refused = world.next()
     assert refused.status == 1
-    assert "no valid plan after 3 attempts: no story covers FR-2 (A number can be doubled.)" in refused.err
+    assert "no valid plan after 2 attempts: no story covers FR-2 (A number can be doubled.)" in refused.err
     assert world.git("branch", "--list", world.branch) == ""
     world.answers["calc/plan/planner/2/1"] = say(PLAN)
     planned = world.next("--json")

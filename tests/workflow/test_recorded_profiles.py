@@ -20,7 +20,16 @@ from world import World
 pytestmark = pytest.mark.slow
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
 # Roles of another strategy, of a plan in one call, of passes this PRD does not need, and of the steps themselves.
-NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}
+NOT_ASKED = {
+    "fused",
+    "programmer",
+    "examples",
+    "judge",
+    "planner",
+    "decomposer_cycles",
+    "decomposer_hints",
+    "moderator",
+}
 BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them from the PRD, and one from the Designer
 
 

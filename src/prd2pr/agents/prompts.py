@@ -47,6 +47,7 @@ from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
 from prd2pr.languages.registry import get_language
 from prd2pr.planning.stack_assignment import format_stacks
+from prd2pr.prd.parser import find_interface_text
 from prd2pr.templating import Filters, get_environment
 from prd2pr.verification.gates.refactor import MEASURE_LABELS
 from prd2pr.verification.refactor_need import measure_sources
@@ -75,6 +76,7 @@ CONVERSATION_BLOCKS = (
     ("relevant", "files", False),
     ("stories", "story", False),
 )
+PLANNER_BLOCKS = (("relevant", "files", False),)
 
 
 _TOML_SETTINGS = (
@@ -158,7 +160,7 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
 
     shared = (block for block in SHARED_BLOCKS if block[1] not in role.omitted_parts)
     about_story = (block for block in STORY_BLOCKS if block[1] not in role.omitted_parts)
-    about_stories = CONVERSATION_BLOCKS if role.converses else ()
+    about_stories = CONVERSATION_BLOCKS if role.converses else PLANNER_BLOCKS if role.sees_code else ()
     blocks = [
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in shared),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
@@ -190,6 +192,7 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "design": task.design,
         "requirements": task.requirements(),
         "general": task.general_requirements(),
+        "interfaces": find_interface_text(task.prd) if task.story else "",
         "numbered": any(each.id.startswith("R-") for each in task.prd.requirements),
         "foundations": summarize_designs(task.background.foundations),
         "line_length": read_line_length(files),
@@ -255,7 +258,7 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "planned": select_full_files(code.files, early, limit=_planned_files_limit(task)),
         "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*code.files}),
         "sources": select_full_files(code.files, late, limit=limits["sources"]),
-        "relevant": _select_relevant_files(task) if role.converses else ShownFiles((), ()),
+        "relevant": _select_relevant_files(task) if role.converses or role.sees_code else ShownFiles((), ()),
         "used": _map_used_files(task, others, whole.detailed | near.detailed) if task.design else "",
         "tests_unseen": own_tests if "tests" in role.omitted_parts else (),
     }

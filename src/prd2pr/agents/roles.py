@@ -48,6 +48,7 @@ class Role(Generic[Output]):
     may_pass: bool = True  # whether "nothing_to_do" is accepted
     fused: bool = False  # writes tests and source in one answer
     converses: bool = False  # submits several stories in one conversation about the PRD
+    sees_code: bool = False  # is shown the files that the PRD concerns, although it writes none
     tool_turns: int = 24
     test_runs: int = 6
     max_tokens: int = 16_000
@@ -115,9 +116,10 @@ SPIKE = Role(
     "branch and never merged.",
 )  # fmt: skip
 PLANNER = Role(
-    "planner", "Planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True,
-    summary="Splits the PRD into stories with criteria in one call; also plans what a changed PRD or a request adds.",
-    blocks_when="Three plans in a row that break a planning rule.",
+    "planner", "Planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True, sees_code=True,
+    summary="Classifies every requirement of a PRD of up to 40 and splits what is to be built into stories, in one "
+    "call that sees the code; also plans what a changed PRD or a request adds.",
+    blocks_when="Two plans in a row that break a planning rule.",
 )  # fmt: skip
 # The four passes that plan a PRD too large for one call; all but the first handle one cycle at a time.
 DECOMPOSER_CYCLES = Role(

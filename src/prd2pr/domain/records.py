@@ -102,8 +102,16 @@ class Story(Record):
     done_criteria: tuple[str, ...] = ()
     issue: int | None = None
     test_ideas: tuple[str, ...] = ()
-    verify_only: bool = False  # another story builds the code; this one only adds tests
+    verify_only: bool = False  # the code is there, or another story builds it; this one only adds tests
     guessed_minutes: float | None = None  # the estimate before the learned factor; None without a factor
+
+
+class ClassifiedRequirement(Record):
+    """A requirement that is not simply built, and why."""
+
+    id: str = Field(description="Id of the requirement.")
+    status: Literal["met", "contradictory", "not_testable", "not_a_requirement"] = Field(description="Its class.")
+    note: str = Field(description="met: file and function. contradictory: what contradicts what. Otherwise why.")
 
 
 class Backlog(Document):
@@ -117,6 +125,7 @@ class Backlog(Document):
     assumptions: tuple[str, ...] = ()
     dropping: tuple[str, ...] = ()  # stories of removed requirements, which approving the plan skips
     not_covered: tuple[str, ...] = ()  # requirements without a story, with a question about each
+    classified: tuple[ClassifiedRequirement, ...] = ()
 
 
 class Requirement(Record):

@@ -9,7 +9,18 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from prd2pr.domain.dependency_graph import find_cycle, sort_by_dependencies
-from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Criterion, Epic, Prd, Record, Requirement, Story, StoryKind
+from prd2pr.domain.records import (
+    UNTESTED_KINDS,
+    Backlog,
+    ClassifiedRequirement,
+    Criterion,
+    Epic,
+    Prd,
+    Record,
+    Requirement,
+    Story,
+    StoryKind,
+)
 from prd2pr.domain.wording import clip
 from prd2pr.errors import PlanInvalid
 from prd2pr.planning.problems import PLAN_PROBLEMS, PlanProblem
@@ -21,9 +32,9 @@ __all__ = ["PLAN_PROBLEMS", "PlanDraft", "PlanLimits", "PlanProblem", "StoryDraf
 
 
 class CriterionDraft(Record):
-    text: str = Field(description="One testable statement of behaviour; GIVEN … WHEN … THEN … where it fits.")
-    example: str = Field(default="", description="One concrete example with values: earn(4150) == 41.")
-    requirements: tuple[str, ...] = Field(default=(), description="Ids of the PRD that this criterion comes from.")
+    text: str = Field(description="One checkable sentence of at most 25 words about what a caller observes.")
+    example: str = Field(default="", description="One example with values: earn(4150) == 41.")
+    requirements: tuple[str, ...] = Field(default=(), description="Ids of the PRD's requirements that it checks.")
 
 
 class EpicDraft(Record):
@@ -37,9 +48,9 @@ class StoryDraft(Record):
     key: str = Field(description="Short unique name, as in s1; `depends_on` refers to it.")
     epic: str = Field(default="", description="Key of its epic; empty if there are no epics.")
     title: str = Field(description="One line under 80 characters: what the user gets.")
-    description: str = Field(default="", description="What is to be true afterwards and why; two or three sentences.")
+    description: str = Field(default="", description="Only what title and criteria do not say; one or two sentences.")
     kind: StoryKind = Field(default="feature", description="docs, config and chore need no tests; the others do.")
-    criteria: tuple[CriterionDraft, ...] = Field(default=(), description="Two to five acceptance criteria.")
+    criteria: tuple[CriterionDraft, ...] = Field(default=(), description="One to five acceptance criteria.")
     priority: int = Field(default=3, ge=1, le=5, description="1 is worked on first.")
     depends_on: tuple[str, ...] = Field(default=(), description="Keys of the stories that must be done before.")
     complexity: int = Field(default=3, ge=1, le=10, description="1 trivial, 10 the hardest; above 6, split the story.")
@@ -48,8 +59,8 @@ class StoryDraft(Record):
     module: str = Field(default="", description="Module or package in which the behaviour lives: shop.points.")
     interface: str = Field(default="", description="Signatures that others will call, one per line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
-    test_paths: tuple[str, ...] = Field(default=(), description="Test files; empty unless there is a reason.")
-    # Set only by the four passes.
+    test_paths: SkipJsonSchema[tuple[str, ...]] = ()
+    # Set only by code or by the four passes.
     test_ideas: SkipJsonSchema[tuple[str, ...]] = ()
     verify_only: SkipJsonSchema[bool] = False
 
@@ -58,7 +69,10 @@ class PlanDraft(Record):
     """A PRD split into stories, each small enough for one test-driven cycle."""
 
     epics: tuple[EpicDraft, ...] = Field(default=(), description="Groups of stories; leave empty for a small PRD.")
-    stories: tuple[StoryDraft, ...] = Field(description="Together they cover every requirement of the PRD.")
+    classified: tuple[ClassifiedRequirement, ...] = Field(
+        default=(), description="Every requirement that no story builds, and every one that contradicts another."
+    )
+    stories: tuple[StoryDraft, ...] = Field(description="They build every other requirement of the PRD.")
     questions: tuple[str, ...] = Field(default=(), description="What a person must answer because the PRD does not.")
     assumptions: tuple[str, ...] = Field(
         default=(), description="What was taken for granted; name the id of a requirement that holds for all stories."
@@ -99,6 +113,7 @@ def backlog_to_draft(backlog: Backlog) -> PlanDraft:
         questions=backlog.questions,
         assumptions=backlog.assumptions,
         not_covered=backlog.not_covered,
+        classified=backlog.classified,
     )
 
 
@@ -114,6 +129,8 @@ def check_plan(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) ->
         *_check_dependencies(draft),
         *_check_requirements(prd, draft),
         *_check_not_covered(prd, draft),
+        *_check_classified(prd, draft),
+        *_check_verified(prd, draft),
         *(problem for story in draft.stories for problem in _check_story(story, limits)),
     ]
     return tuple(sorted(problems, key=lambda problem: problem.code))
@@ -140,6 +157,30 @@ def _check_keys(draft: PlanDraft) -> Iterator[PlanProblem]:
             yield PlanProblem("PLN103", message, story.key)
 
 
+def _check_classified(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
+    known = index_by_key(requirement.id for requirement in prd.requirements)
+    for name in _find_duplicates(get_requirement_key(each.id) for each in draft.classified):
+        yield PlanProblem("PLN116", f"{known.get(name, name)} is classified more than once")
+    for each in draft.classified:
+        if get_requirement_key(each.id) not in known:
+            yield PlanProblem("PLN107", f"`{each.id}`, which is classified, is not a requirement of {prd.path}")
+        if not each.note.strip():
+            yield PlanProblem("PLN116", f"{each.id} is classified as {each.status} without a reason")
+
+
+def verifies_repository(story: StoryDraft) -> bool:
+    """Return whether a story verifies what the repository already does, and not what another story builds."""
+    return story.verify_only and not story.depends_on
+
+
+def _check_verified(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
+    met = {get_requirement_key(each.id) for each in draft.classified if each.status == "met"}
+    met |= {get_requirement_key(each.id) for each in prd.requirements if get_requirement_key(each.parent) in met}
+    for story in filter(verifies_repository, draft.stories):
+        if not {get_requirement_key(name) for name in list_claimed_requirements(story)} <= met:
+            yield PlanProblem("PLN208", "it verifies neither another story nor a requirement that is met", story.key)
+
+
 def _check_epic_titles(draft: PlanDraft, limits: PlanLimits) -> Iterator[PlanProblem]:
     for epic in draft.epics:
         if not _is_title(epic.title, limits.title_length):
@@ -160,7 +201,7 @@ def _check_dependencies(draft: PlanDraft) -> Iterator[PlanProblem]:
 def _check_requirements(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
     known = index_by_key(requirement.id for requirement in prd.requirements)
     for story in draft.stories:
-        for name in _claimed_requirements(story):
+        for name in list_claimed_requirements(story):
             if get_requirement_key(name) not in known:
                 yield PlanProblem("PLN107", f"`{name}` is not a requirement of {prd.path}", story.key)
     for epic in draft.epics:
@@ -171,6 +212,10 @@ def _check_requirements(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
     for requirement in find_uncovered_requirements(prd, draft):
         if get_requirement_key(requirement.id) not in left_out:
             yield PlanProblem("PLN106", f"no story covers {requirement.id} ({summarize_requirement(requirement)})")
+
+
+# Requirements of these classes need neither a story nor a question.
+COVERED_STATUSES = ("met", "not_a_requirement")
 
 
 def summarize_requirement(requirement: Requirement) -> str:
@@ -197,7 +242,8 @@ def _check_not_covered(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
 
 
 def find_uncovered_requirements(prd: Prd, draft: PlanDraft) -> tuple[Requirement, ...]:
-    named = {get_requirement_key(name) for story in draft.stories for name in _claimed_requirements(story)}
+    named = {get_requirement_key(name) for story in draft.stories for name in list_claimed_requirements(story)}
+    named |= {get_requirement_key(each.id) for each in draft.classified if each.status in COVERED_STATUSES}
     assumed = collect_mentioned_keys(draft.assumptions)
     parts: dict[str, list[Requirement]] = {}
     for requirement in prd.requirements:
@@ -220,13 +266,12 @@ def _check_story(story: StoryDraft, limits: PlanLimits) -> Iterator[PlanProblem]
         yield PlanProblem("PLN113", f"the title is not one line of 1 to {limits.title_length} characters", story.key)
     count = len(story.criteria)
     least = 0 if story.kind in UNTESTED_KINDS else 1
-    if not least <= count <= limits.criteria:
+    most = count if verifies_repository(story) else limits.criteria
+    if not least <= count <= most:
         yield PlanProblem("PLN108", f"{count} criteria; {least} to {limits.criteria} are allowed", story.key)
     texts = [" ".join(criterion.text.split()) for criterion in story.criteria]
     if not all(texts) or _find_duplicates(texts):
         yield PlanProblem("PLN109", "a criterion is empty or repeated", story.key)
-    if story.verify_only and not story.depends_on:
-        yield PlanProblem("PLN208", "a verify-only story must depend on the story that it verifies", story.key)
     if len(story.source_paths) > limits.source_paths:
         found = len(story.source_paths)
         yield PlanProblem("PLN110", f"{found} source files, the limit is {limits.source_paths}", story.key)
@@ -272,7 +317,7 @@ def _is_title(title: str, longest: int) -> bool:
     return bool(title.strip()) and len(title) <= longest and title.isprintable()
 
 
-def _claimed_requirements(story: StoryDraft) -> tuple[str, ...]:
+def list_claimed_requirements(story: StoryDraft) -> tuple[str, ...]:
     return (*story.requirements, *(name for criterion in story.criteria for name in criterion.requirements))
 
 
@@ -308,6 +353,7 @@ def to_backlog(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) ->
         questions=draft.questions,
         assumptions=draft.assumptions,
         not_covered=draft.not_covered,
+        classified=normalize_classified(prd, draft.classified),
     )
 
 
@@ -350,7 +396,7 @@ def build_story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[st
         depends_on=tuple(dict.fromkeys(ids[key] for key in draft.depends_on)),
         estimate_minutes=draft.estimate_minutes,
         complexity=draft.complexity,
-        requirements=normalize_requirement_ids(prd, _claimed_requirements(draft)),
+        requirements=normalize_requirement_ids(prd, list_claimed_requirements(draft)),
         module=draft.module,
         interface=draft.interface,
         test_paths=draft.test_paths,
@@ -364,3 +410,8 @@ def normalize_requirement_ids(prd: Prd, names: Iterable[str]) -> tuple[str, ...]
     """Return each id once, as the PRD spells it."""
     known = index_by_key(requirement.id for requirement in prd.requirements)
     return tuple(dict.fromkeys(known[get_requirement_key(name)] for name in names))
+
+
+def normalize_classified(prd: Prd, listed: Iterable[ClassifiedRequirement]) -> tuple[ClassifiedRequirement, ...]:
+    known = index_by_key(requirement.id for requirement in prd.requirements)
+    return tuple(each.model_copy(update={"id": known[get_requirement_key(each.id)]}) for each in listed)

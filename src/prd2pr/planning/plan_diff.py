@@ -9,13 +9,14 @@ backlog on a branch. The workflow uses the first two, and `verify` the first and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from prd2pr.domain.backlog_ids import find_last_number
 from prd2pr.domain.dependency_graph import sort_by_dependencies
 from prd2pr.domain.machines.phase_transitions import finish_if_settled, record_event
-from prd2pr.domain.records import SETTLED, Backlog, Epic, Prd, Requirement, Status, Story
+from prd2pr.domain.records import SETTLED, Backlog, ClassifiedRequirement, Epic, Prd, Requirement, Status, Story
+from prd2pr.planning.classification import build_class_questions
 from prd2pr.planning.plan import (
     PlanDraft,
     PlanProblem,
@@ -24,9 +25,10 @@ from prd2pr.planning.plan import (
     build_story,
     check_plan,
     is_uncovered_question,
+    normalize_classified,
     normalize_requirement_ids,
 )
-from prd2pr.prd.diff import RequirementChange, diff_requirements
+from prd2pr.prd.diff import ChangedRequirement, RequirementChange, diff_requirements
 from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
 from prd2pr.prd.restored_requirements import REMOVED_SENTENCE, apply_restored, get_first_line, is_obsolete_question
 from prd2pr.views.plan import PlanDiff
@@ -61,6 +63,7 @@ def compute_plan_change(
     in `after` but not in `before`.
     """
     change, wanted_again = apply_restored(diff_requirements(before, after), backlog, started, earlier)
+    change = reopen_contradictions(change, backlog)
     outdated, removed = change.list_outdated_keys(), {get_requirement_key(each.id) for each in change.removed}
     kept, old, again, unwanted = [], [], [], []
     for story in backlog.stories:
@@ -70,6 +73,8 @@ def compute_plan_change(
             old += [story] if named & outdated else []
         elif named <= removed:
             unwanted.append(story)
+        elif verifies_existing_code(story) and (rest := drop_requirements(story, outdated)).criteria:
+            kept.append(update_requirement_ids(rest, change))
         else:
             again.append(story)
     return PlanChange(
@@ -81,6 +86,36 @@ def compute_plan_change(
         wanted_again=tuple(name for name in wanted_again if name in {story.id for story in kept}),
         asked=tuple(build_removal_questions(change.removed, [*old, *unwanted], {story.id for story in unwanted})),
     )
+
+
+def reopen_contradictions(change: RequirementChange, backlog: Backlog) -> RequirementChange:
+    """Treat a requirement as changed if one that it contradicts has changed: it may be clear now."""
+    outdated = change.list_outdated_keys()
+    again = {
+        key
+        for each in backlog.classified
+        if each.status == "contradictory"
+        and (key := get_requirement_key(each.id)) not in outdated
+        and outdated.intersection(map(get_requirement_key, find_mentioned_ids(each.note)))
+    }
+    reopened = [each for each in change.same if get_requirement_key(each.id) in again]
+    return replace(
+        change,
+        same=tuple(each for each in change.same if each not in reopened),
+        changed=(*change.changed, *(ChangedRequirement(each, each) for each in reopened)),
+    )
+
+
+def verifies_existing_code(story: Story) -> bool:
+    """Return whether a story verifies what the repository did before the plan."""
+    return story.verify_only and not story.depends_on
+
+
+def drop_requirements(story: Story, keys: frozenset[str]) -> Story:
+    """Return the story without these requirements and the criteria that come from them."""
+    criteria = tuple(each for each in story.criteria if keys.isdisjoint(map(get_requirement_key, each.requirements)))
+    names = tuple(name for name in story.requirements if get_requirement_key(name) not in keys)
+    return story.model_copy(update={"criteria": criteria, "requirements": names})
 
 
 def update_requirement_ids(story: Story, change: RequirementChange) -> Story:
@@ -130,9 +165,10 @@ def check_replan_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: 
     joined = PlanDraft(
         epics=(*whole.epics, *answer.epics),
         stories=(*whole.stories, *stories),
-        questions=whole.questions,
+        questions=(*whole.questions, *answer.questions),
         assumptions=(*whole.assumptions, *answer.assumptions),
-        not_covered=whole.not_covered,
+        not_covered=(*whole.not_covered, *answer.not_covered),
+        classified=(*whole.classified, *answer.classified),
     )
     return (*check_plan(prd, joined), *find_unrequested_stories(change, answer))
 
@@ -155,7 +191,20 @@ def keep_unchanged_plan(prd: Prd, backlog: Backlog, change: PlanChange) -> Backl
             "stories": tuple(update_story_ids(each, valid) for each in stories),
             "assumptions": keep_valid_assumptions(backlog, change),
             "not_covered": valid(backlog.not_covered),
+            "classified": keep_valid_classification(prd, backlog, change),
         }
+    )
+
+
+def keep_valid_classification(prd: Prd, backlog: Backlog, change: PlanChange) -> tuple[ClassifiedRequirement, ...]:
+    known = index_by_key(each.id for each in prd.requirements)
+    moved = dict(change.requirements.renamed)
+    decided = change.requirements.list_outdated_keys() | change.requirements.list_keys_to_cover()
+    named = ((each, get_requirement_key(each.id)) for each in backlog.classified)
+    return tuple(
+        each.model_copy(update={"id": moved.get(key, known.get(key, each.id))})
+        for each, key in named
+        if key not in decided and (key in known or key in moved)
     )
 
 
@@ -169,13 +218,19 @@ def keep_valid_assumptions(backlog: Backlog, change: PlanChange) -> tuple[str, .
     )
 
 
-def keep_open_questions(prd: Prd, backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop questions about uncovered requirements that are planned now and about removed ones that are back."""
-    settled = set(backlog.not_covered) - set(not_covered)
+def keep_open_questions(prd: Prd, backlog: Backlog, kept: Backlog) -> tuple[str, ...]:
+    """Drop questions about requirements that are planned now and about removed ones that are back.
+
+    `kept` is the part of the plan that is still valid.
+    """
+    settled = set(backlog.not_covered) - set(kept.not_covered)
+    answered = {*build_class_questions(prd, backlog.classified)} - {*build_class_questions(prd, kept.classified)}
     return tuple(
         each
         for each in backlog.questions
-        if not is_obsolete_question(each, prd) and not any(is_uncovered_question(each, name) for name in settled)
+        if each not in answered
+        and not is_obsolete_question(each, prd)
+        and not any(is_uncovered_question(each, name) for name in settled)
     )
 
 
@@ -212,8 +267,8 @@ def build_replanned_backlog(
         each.model_copy(update={"status": "skipped"}) for each in (*given_up, *(change.unwanted if drop else ()))
     ]
     stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
-    not_covered = keep_unchanged_plan(prd, backlog, change).not_covered
-    left = keep_open_questions(prd, backlog, not_covered)
+    unchanged = keep_unchanged_plan(prd, backlog, change)
+    left = keep_open_questions(prd, backlog, unchanged)
     before = (name for name in backlog.dropping if name not in change.wanted_again)
     waiting = (*before, *(() if drop else (story.id for story in change.unwanted)))
     return Backlog(
@@ -222,7 +277,8 @@ def build_replanned_backlog(
         questions=tuple(dict.fromkeys((*left, *change.asked, *(answer.questions if answer else ())))),
         assumptions=(*keep_valid_assumptions(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
-        not_covered=not_covered,
+        not_covered=(*unchanged.not_covered, *normalize_requirement_ids(prd, answer.not_covered if answer else ())),
+        classified=(*unchanged.classified, *(normalize_classified(prd, answer.classified) if answer else ())),
     )
 
 

@@ -85,6 +85,29 @@ _KINDS = (
         "of one stack, so all its source files must be in that stack. Make a separate story for each stack.",
     ),
     PlanProblemKind(
+        "PLN116",
+        "requirement classified twice or without a reason",
+        "A requirement that no story builds is classified once: already met (where), contradictory (with what), not "
+        "testable (why) or not a requirement (why).",
+    ),
+    PlanProblemKind(
+        "PLN117",
+        "already met, but nowhere",
+        "A requirement is already met by code that exists, so its note names a file of the repository.",
+    ),
+    PlanProblemKind(
+        "PLN118",
+        "story of acceptance criteria only",
+        "Acceptance criteria that belong to no requirement exercise what stories build: their ids are in the criteria "
+        "of these stories, and they form no story of their own.",
+    ),
+    PlanProblemKind(
+        "PLN119",
+        "requirement in no criterion",
+        "A requirement is proven by the tests of the criteria that name it. If a story's criteria name ids, each "
+        "requirement that the story builds is named by one of them.",
+    ),
+    PlanProblemKind(
         "PLN201",
         "story too large",
         "A story is one cycle of tests and code: 5 to 20 tests, fewer than 100 lines, at most three source files, a "
@@ -126,7 +149,7 @@ _KINDS = (
     PlanProblemKind(
         "PLN208",
         "nothing to verify",
-        "A verify-only story depends on the story whose result it verifies.",
+        "A verify-only story depends on the story whose result it verifies, or verifies requirements that are met.",
     ),
     PlanProblemKind(
         "PLN209",

@@ -26,7 +26,7 @@ from prd2pr.prd.markdown import read_markdown
 from prd2pr.prd.outline import Outline
 from prd2pr.prd.prose import find_prose_questions, find_prose_requirements
 from prd2pr.prd.requirement_ids import index_by_key
-from prd2pr.prd.sections import SectionKind, classify_sections, list_section_entries
+from prd2pr.prd.sections import SectionKind, classify_sections, join_interface_sections, list_section_entries
 from prd2pr.prd.strict_yaml import LoadedDocument
 from prd2pr.prd.structured_formats import read_structured
 from prd2pr.prd.validation_messages import format_value
@@ -153,6 +153,14 @@ def find_unplanned_items(prd: Prd) -> UnplannedItems:
         if line not in lines
     )
     return UnplannedItems(tuple(sorted((*labelled.open, *prose), key=lambda each: each.line)), labelled.excluded)
+
+
+def find_interface_text(prd: Prd) -> str:
+    """Return what the PRD's sections about interfaces say, or an empty string."""
+    try:
+        return join_interface_sections(_read_outline(prd.text, prd.path)[0])
+    except PrdInvalid:  # a PRD that was parsed by an older version
+        return ""
 
 
 def _find_requirements(

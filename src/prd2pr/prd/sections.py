@@ -65,6 +65,11 @@ _HEADINGS = {kind: re.compile(rf"\b(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) 
 # These kinds include their subsections: "Phase 2: Security" is not a section of requirements.
 _WHOLE: frozenset[SectionKind] = frozenset({"plan", "out", "question", "aside", "modules", "dependencies"})
 
+_INTERFACE = re.compile(
+    r"\b(?:interfaces?|api|signatures?|endpoints?|command[- ]line|cli|data (?:model|format)s?|file formats?)\b",
+    re.IGNORECASE,
+)
+
 _NOTHING = re.compile(r"(?:none|n/?a|nothing|no (?:new |changes?|dependenc\w+).*|-+)\.?", re.IGNORECASE)
 _TREE_MARKS = re.compile(r"^[\s│├└─|`+\\*-]*")
 
@@ -98,6 +103,21 @@ def list_section_entries(outline: Outline, kinds: list[SectionKind], wanted: Sec
         if kind == wanted and block.kind != "heading":
             entries += _parse_file_tree(block.text) if block.kind == "code" else _list_entry(block)
     return tuple(dict.fromkeys(entries))
+
+
+def join_interface_sections(outline: Outline) -> str:
+    """Return the text of the sections that fix names, signatures and formats, with code as it is."""
+    title = outline.title()
+    headings = {
+        n
+        for n, block in enumerate(outline.blocks)
+        if block.kind == "heading" and n != title and _INTERFACE.search(block.text)
+    }
+    return "\n".join(
+        block.text.rstrip("\n")
+        for block in outline.blocks
+        if block.kind != "heading" and headings.intersection(block.section)
+    )
 
 
 def _list_entry(block: OutlineBlock) -> list[str]:

@@ -21,6 +21,7 @@ SHARED_PARTS: Mapping[str, float] = MappingProxyType(  # fixed, so a longer part
 DEFAULT_ROLE_TOKENS = 8_000  # for roles that are not listed below
 ROLE_TOKENS: Mapping[str, int] = MappingProxyType(
     {
+        "planner": 16_000,
         "architect": 8_000,
         "tester": 10_000,
         "builder": 14_000,

@@ -39,7 +39,7 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
     "documentation": RoleExecutors("", "", "model"),
     "spike": RoleExecutors("", "", "model"),
     "planner": RoleExecutors("model", "model", "model"),  # in `full`, only for later changes
-    "decomposer_cycles": RoleExecutors("", "model", "model"),  # in `standard`, only for more than twelve requirements
+    "decomposer_cycles": RoleExecutors("", "model", "model"),  # in `standard`, only for more than 40 requirements
     "decomposer_tasks": RoleExecutors("", "model", "model"),
     "decomposer_criteria": RoleExecutors("", "model", "model"),
     "decomposer_hints": RoleExecutors("", "model", "model"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from prd2pr.domain.costs.profiles import Profile
 from prd2pr.domain.records import Prd
 
-# Up to this number one answer suffices; with more, models forget requirements and make stories too large.
-ONE_CALL_REQUIREMENTS = 12
+# Up to this number one answer suffices: it is checked by code, and all of it fits into one answer.
+ONE_CALL_REQUIREMENTS = 40
 
 # A cycle takes three passes; two more calls are for splitting again or for an unusable answer.
 CALLS_PER_CYCLE = 5

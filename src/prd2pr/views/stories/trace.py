@@ -201,6 +201,9 @@ def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: Requi
 def judge_without_story(facts: PrdFacts, requirement: Requirement) -> Judgement:
     """Judge a requirement by what the plan says about it: it asks a person, or takes the requirement for granted."""
     key = get_requirement_key(requirement.id)
+    stated = next((each for each in facts.backlog.classified if get_requirement_key(each.id) == key), None)
+    if stated and stated.status == "not_a_requirement":
+        return "excluded", clip(f"excluded: not a requirement: {clean_line(stated.note)}", MAX_REASON)
     if question := find_text_about(key, facts.backlog.questions):
         return "open question", f"open question: {question}"
     if assumption := find_text_about(key, facts.backlog.assumptions):

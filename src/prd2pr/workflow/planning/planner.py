@@ -1,4 +1,4 @@
-"""Make a backlog from a PRD, with one role or in four passes. Code checks the typed answers."""
+"""Make a backlog from a PRD, in one call or in four passes. Code checks the typed answers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from prd2pr.agents.tool_loop import RoleResult
 from prd2pr.domain.records import Backlog, Phase
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused, PlanInvalid
+from prd2pr.planning.classification import apply_classification, check_planner_answer
 from prd2pr.planning.passes.strategy import PlanningStrategy, choose_strategy
 from prd2pr.planning.plan import PlanDraft, PlanProblem, check_plan, to_backlog
 from prd2pr.planning.plan_diff import PlanChange
@@ -20,7 +21,8 @@ from prd2pr.workflow.planning.passes import plan_in_passes
 from prd2pr.workflow.roles.role_runner import Assignment, run_assignment
 from prd2pr.workflow.session import Session
 
-PLAN_ATTEMPTS = 3
+# The first answer, and one with the problems that code found in it.
+PLAN_ATTEMPTS = 2
 
 
 def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> Backlog:
@@ -55,11 +57,18 @@ class PlannerQuestion:
 def make_valid_draft(
     session: Session, question: PlannerQuestion, check: Callable[[PlanDraft], tuple[PlanProblem, ...]]
 ) -> PlanDraft:
+    """Return the planner's answer with what follows from its classification, after at most one repair."""
     earlier: tuple[EarlierAttempt, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
+    paths = [entry.path for entry in session.git.entries(question.code_tree)]
     while len(earlier) < PLAN_ATTEMPTS:
-        draft = ask_planner(session, question, earlier)
-        problems = (*check(draft), *find_stack_problems(session, draft))
+        answer = ask_planner(session, question, earlier)
+        draft = apply_classification(session.prd, answer)
+        problems = (
+            *check(draft),
+            *check_planner_answer(session.prd, draft, paths),
+            *find_stack_problems(session, draft),
+        )
         if not problems:
             return draft
         session.progress.say(
@@ -71,7 +80,8 @@ def make_valid_draft(
             of=PLAN_ATTEMPTS,
             summary=problems[0].message,
         )
-        earlier += (EarlierAttempt(len(earlier) + 1, problems_to_findings(problems)),)
+        text = answer.model_dump_json(exclude_defaults=True)
+        earlier += (EarlierAttempt(len(earlier) + 1, problems_to_findings(problems), patch=text),)
     raise PlanInvalid(
         f"no valid plan after {PLAN_ATTEMPTS} attempts: {'; '.join(problem.message for problem in problems[:5])}",
         where=session.prd.path,

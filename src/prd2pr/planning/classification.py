@@ -1,0 +1,217 @@
+"""Requirements that are not simply built: already met, contradictory, not testable, or not a requirement.
+
+The planner classifies them. Code decides what follows: a story that verifies those that are met, questions about those
+that contradict each other or cannot be tested, and nothing for what is not a requirement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from prd2pr.domain.records import ClassifiedRequirement, Prd, Requirement
+from prd2pr.domain.wording import clean_line, clip
+from prd2pr.planning.plan import (
+    CriterionDraft,
+    PlanDraft,
+    StoryDraft,
+    list_claimed_requirements,
+    verifies_repository,
+)
+from prd2pr.planning.problems import PlanProblem
+from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
+
+MET_KEY = "already-met"
+MET_TITLE = "Verify what the repository already does"
+MET_DESCRIPTION = "The code for this exists. Tests are written for it; no code is expected."
+MAX_CRITERION_LENGTH = 400
+
+
+def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
+    """Return the draft with what follows from its classified requirements. Stories decide about what they claim."""
+    scope = _Scope(prd, draft)
+    verified = scope.make_met_story()
+    general = [each for each in scope.unbuilt if scope.kind(each) == "non_functional"]
+    open_ones = [each for each in scope.unbuilt if each not in general]
+    return draft.model_copy(
+        update={
+            "classified": scope.classified,
+            "stories": (*((verified,) if verified else ()), *draft.stories),
+            "questions": tuple(dict.fromkeys((*build_class_questions(prd, scope.classified), *draft.questions))),
+            "assumptions": (
+                *draft.assumptions,
+                *(f"{each.id}: no test can show it. {clean_line(each.note)}" for each in general),
+            ),
+            "not_covered": tuple(dict.fromkeys((*draft.not_covered, *(scope.spell(each.id) for each in open_ones)))),
+        }
+    )
+
+
+def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement]) -> tuple[str, ...]:
+    """Ask about each contradiction once, and about each requirement that cannot be tested.
+
+    The texts follow from the classification alone, so that a question disappears together with it.
+    """
+    general = {get_requirement_key(each.id) for each in prd.requirements if each.kind == "non_functional"}
+    listed = tuple(classified)
+    contradictory = [each for each in listed if each.status == "contradictory"]
+    asked: set[str] = set()
+    questions = []
+    for each in contradictory:
+        key = get_requirement_key(each.id)
+        named = {get_requirement_key(name) for name in find_mentioned_ids(each.note)}
+        if key in asked:
+            continue
+        asked |= {key, *(named & {get_requirement_key(other.id) for other in contradictory})}
+        prefix = "" if key in named else f"{each.id}: "
+        questions.append(f"{prefix}{clean_line(each.note)}")
+    questions += [
+        f"{each.id} cannot be tested: {clean_line(each.note)}"
+        for each in listed
+        if each.status == "not_testable" and get_requirement_key(each.id) not in general
+    ]
+    return tuple(questions)
+
+
+# --- checks of an answer that plans the whole PRD or a change of it ---------------------------------------------------
+
+
+def check_planner_answer(prd: Prd, draft: PlanDraft, paths: Collection[str]) -> tuple[PlanProblem, ...]:
+    """Check the rules that older plans and plans made in passes need not follow. `paths` are the repository's files."""
+    return (
+        *check_met_places(draft, paths),
+        *_check_acceptance_stories(prd, draft),
+        *(problem for story in draft.stories for problem in _check_criteria_ids(prd, story)),
+    )
+
+
+def check_met_places(draft: PlanDraft, paths: Collection[str]) -> Iterator[PlanProblem]:
+    """Check that each requirement that is said to be met names a file in which it is."""
+    names = {name for path in paths for name in (path, path.rpartition("/")[2], _dotted_name(path)) if name}
+    for each in draft.classified:
+        if each.status == "met" and not any(name in each.note for name in names):
+            yield PlanProblem("PLN117", f"{each.id} is said to be met, but `note` names no file of the repository")
+
+
+def _dotted_name(path: str) -> str:
+    name = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".") if path.endswith(".py") and "/" in name else ""
+
+
+def _check_acceptance_stories(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
+    """Check that acceptance criteria that belong to no requirement form no story of their own."""
+    if not any(requirement.kind == "functional" for requirement in prd.requirements):
+        return
+    orphans = {
+        get_requirement_key(each.id) for each in prd.requirements if each.kind == "acceptance" and not each.parent
+    }
+    for story in draft.stories:
+        named = {get_requirement_key(name) for name in list_claimed_requirements(story)}
+        if named and named <= orphans and not verifies_repository(story):
+            names = ", ".join(dict.fromkeys(list_claimed_requirements(story)))
+            yield PlanProblem("PLN118", f"only {names}: move the criteria to the stories that they exercise", story.key)
+
+
+def _check_criteria_ids(prd: Prd, story: StoryDraft) -> Iterator[PlanProblem]:
+    """Check that the criteria name all requirements of a story, if they name any."""
+    named = {get_requirement_key(name) for each in story.criteria for name in each.requirements}
+    if not named:
+        return
+    by_key = {get_requirement_key(each.id): each for each in prd.requirements}
+    named |= {get_requirement_key(by_key[key].parent) for key in named if key in by_key and by_key[key].parent}
+    for name in story.requirements:
+        requirement = by_key.get(get_requirement_key(name))
+        if requirement and requirement.kind == "functional" and get_requirement_key(name) not in named:
+            yield PlanProblem("PLN119", f"no criterion names {name}, which the story builds", story.key)
+
+
+# --- what follows from the classification -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scope:
+    prd: Prd
+    draft: PlanDraft
+
+    @cached_property
+    def known(self) -> dict[str, str]:
+        return index_by_key(requirement.id for requirement in self.prd.requirements)
+
+    @cached_property
+    def requirements(self) -> dict[str, Requirement]:
+        return {get_requirement_key(requirement.id): requirement for requirement in self.prd.requirements}
+
+    @cached_property
+    def claimed(self) -> frozenset[str]:
+        return frozenset(
+            get_requirement_key(name) for story in self.draft.stories for name in list_claimed_requirements(story)
+        )
+
+    @cached_property
+    def classified(self) -> tuple[ClassifiedRequirement, ...]:
+        """The classification without what stories build. A contradiction stays, because it is still a question."""
+        return tuple(
+            each
+            for each in self.draft.classified
+            if each.status == "contradictory" or get_requirement_key(each.id) not in self.claimed
+        )
+
+    @cached_property
+    def unbuilt(self) -> tuple[ClassifiedRequirement, ...]:
+        return tuple(
+            each
+            for each in self.classified
+            if each.status in ("contradictory", "not_testable")
+            and get_requirement_key(each.id) in self.known
+            and get_requirement_key(each.id) not in self.claimed
+        )
+
+    def spell(self, name: str) -> str:
+        return self.known[get_requirement_key(name)]
+
+    def kind(self, each: ClassifiedRequirement) -> str:
+        return self.requirements[get_requirement_key(each.id)].kind
+
+    def make_met_story(self) -> StoryDraft | None:
+        """Return a story that verifies all requirements that are met, with a criterion for each."""
+        met = [key for each in self.classified if (key := get_requirement_key(each.id)) in self.known and _is_met(each)]
+        ordered = [key for key in self.requirements if key in met]
+        if not ordered:
+            return None
+        texts: dict[str, list[str]] = {}
+        for requirement in self._list_verified(ordered):
+            texts.setdefault(clip(clean_line(requirement.text), MAX_CRITERION_LENGTH), []).append(requirement.id)
+        return StoryDraft(
+            key=MET_KEY,
+            epic=self.draft.epics[0].key if self.draft.epics else "",
+            title=MET_TITLE,
+            description=MET_DESCRIPTION,
+            criteria=tuple(CriterionDraft(text=text, requirements=tuple(names)) for text, names in texts.items()),
+            priority=1,
+            complexity=2,
+            estimate_minutes=2 * len(texts),
+            requirements=tuple(self.known[key] for key in ordered),
+            verify_only=True,
+        )
+
+    def _list_verified(self, met: Sequence[str]) -> tuple[Requirement, ...]:
+        """List what is verified: a requirement's acceptance criteria in its place, and not what its parts say again."""
+        found: dict[str, Requirement] = {}
+        for key in met:
+            parts = [each for each in self.prd.requirements if get_requirement_key(each.parent) == key and each.parent]
+            own = {get_requirement_key(each.id): each for each in parts}
+            accepting = {name: each for name, each in own.items() if each.kind == "acceptance"}
+            others = own.keys() - accepting.keys()
+            if accepting:
+                found |= {name: each for name, each in accepting.items() if name not in self._decided_elsewhere(met)}
+            elif not others or not others <= set(met):
+                found[key] = self.requirements[key]
+        return tuple(found.values())
+
+    def _decided_elsewhere(self, met: Sequence[str]) -> frozenset[str]:
+        return self.claimed | {get_requirement_key(each.id) for each in self.classified} - set(met)
+
+
+def _is_met(each: ClassifiedRequirement) -> bool:
+    return each.status == "met"
