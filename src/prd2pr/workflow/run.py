@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from prd2pr.domain.backlog_ids import find_next_number
+from prd2pr.domain.decision import BOT, Decision
 from prd2pr.domain.evidence import Finding, Verdict
 from prd2pr.domain.machines.next_action import find_next_story, find_story_action, suggest_unblock_command
 from prd2pr.domain.machines.next_phase import NoAction
@@ -13,13 +15,15 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import UNTESTED_KINDS, Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS
+from prd2pr.planning.decisions.unmet import UNMET
+from prd2pr.planning.unmet_requirements import build_unmet_story
 from prd2pr.state.store import BranchState
 from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.gather.context import build_suite_request
 from prd2pr.views.pull_request.next_step import stop_after_step_limit
 from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
 from prd2pr.workflow.commits.carried_work import carry_over_work
-from prd2pr.workflow.commits.decisions import complete_finished_prd
+from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision, complete_finished_prd
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.commits.human_steps import judge_human_work
 from prd2pr.workflow.commits.phase_commit import (
@@ -281,6 +285,8 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
         return (
             NoAction("nothing", note) if session.target.integrates else commit_no_refactoring(session, position, note)
         )
+    if isinstance(outcome, Stuck) and outcome.unmet:
+        return split_unmet(session, position, outcome)
     if isinstance(outcome, Stuck) and outcome.is_own:
         session.progress.say("note", text=f"{position.story.id} is blocked: {outcome.reason}")
         return commit_block(session, position, outcome.reason, blocks_project=False)
@@ -289,6 +295,25 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
     if outcome.phase.withheld:
         return run_fused_green(session, outcome.head, position, outcome.phase)
     return outcome.head
+
+
+def split_unmet(session: Session, position: Position, stuck: Stuck) -> str | NoAction:
+    """Commit the decision that a story of its own builds what the existing code does not do."""
+    name = f"{session.prd.id}-{find_next_number(session.prd.id, position.state.backlog)}"
+    added = build_unmet_story(position.story, name, stuck.unmet)
+    decision = Decision(
+        command=UNMET,
+        by=BOT,
+        at=session.clock.now(),
+        text=f"{stuck.reason}; {name} builds it",
+        stories=(position.story.id,),
+        added=(added,),
+    )
+    applied = apply_decision(session, position.head, decision)
+    if not isinstance(applied, AppliedDecision):
+        return block_story(session, position, Phase.RED, stuck)
+    session.progress.say("note", text=decision.text)
+    return applied.head
 
 
 def run_phase_with_retries(session: Session, position: Position, phase: Phase) -> PhaseOutcome:

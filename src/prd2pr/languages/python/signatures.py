@@ -75,6 +75,20 @@ def list_import_names(path: str, files: Container[str]) -> Iterator[str]:
             yield name
 
 
+def list_module_imports(path: str, text: str) -> set[str]:
+    """Return the dotted names of all modules, or names in modules, that a file imports."""
+    tree, module = parse_python(text), get_module_name(path)
+    package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = get_absolute_module(node, package)
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return found
+
+
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
 

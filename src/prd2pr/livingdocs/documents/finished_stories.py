@@ -26,7 +26,7 @@ MAX_ENTRIES = 300
 
 
 def build_changelog_view(facts: LivingFacts) -> dict[str, object]:
-    done = list(facts.done())
+    done = [each for each in facts.done() if not each.cycle.pre_implemented]  # nothing changed for users
     released = {each.id for each in done if is_story_named(each.id, facts.released)}
     unreleased = [each for each in done if each.id not in released]
     shown = unreleased[-MAX_ENTRIES:]
@@ -62,6 +62,7 @@ def list_changelog_entries(
         for each in facts.done()
         if ((each.history.prd.id, each.id) == integrated or is_story_named(each.id, listed))
         and not is_story_named(each.id, text)
+        and not each.cycle.pre_implemented
     ]
     return [
         (_SECTION_OF[each.story.kind], f"{escape_line(each.title)} ({format_code_span(each.id)})")

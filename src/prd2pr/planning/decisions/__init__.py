@@ -15,7 +15,7 @@ from prd2pr.domain.costs.budget import SPENT_NOTE
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.phase_transitions import update_epics
-from prd2pr.planning.decisions import backlog, completion, regressions, spending, sprints, stories
+from prd2pr.planning.decisions import backlog, completion, regressions, spending, sprints, stories, unmet
 from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, Objection, record_decision
 
 
@@ -63,6 +63,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
     SPENT_NOTE: spending.note_spending,
     regressions.REGRESSED: regressions.add_fix_story,
     completion.COMPLETED: completion.complete_prd,
+    unmet.UNMET: unmet.split_unmet_story,
 }
 
 

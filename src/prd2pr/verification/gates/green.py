@@ -23,7 +23,7 @@ from prd2pr.verification.gates.common import (
     report_facts,
 )
 from prd2pr.verification.gates.hidden_examples import check_examples_given, hide_example_details
-from prd2pr.verification.gates.mutation import check_mutation
+from prd2pr.verification.gates.mutation import check_mutation, check_verified_mutation
 from prd2pr.verification.gates.red import collect_red_findings
 from prd2pr.verification.gates.stability import check_stability
 
@@ -218,6 +218,7 @@ def _check_pre_implemented(evidence: Evidence, policy: GatePolicy) -> Iterator[F
     """
     yield from (each for each in collect_red_findings(evidence, policy) if each.code != "RED105")
     yield from check_story_tests_pass(evidence, CODES)
+    yield from check_verified_mutation(evidence, policy)
 
 
 def _check_changes(evidence: Evidence) -> Iterator[Finding]:

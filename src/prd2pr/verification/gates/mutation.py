@@ -148,6 +148,27 @@ def check_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from _report_untried(evidence, mutation)
 
 
+def check_verified_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+    """Check that tests of existing code notice when it changes.
+
+    Single survivors are reported only if there are too many: nobody wrote this code for the story's criteria.
+    """
+    mutation = evidence.bite
+    if mutation is None:  # nothing that the tests import can be mutated
+        return
+    if mutation.problems:
+        yield from _report_problems(mutation)
+        return
+    for each in mutation.perturbations:
+        if each.outcome == "survived":
+            message = f"`{each.function}` still passes with {each.change}"
+            yield make_finding("GRN503", message, path=each.path, line=each.line)
+    too_few = tuple(_check_kill_ratio(mutation, policy.mutation_ratio))
+    yield from too_few
+    if too_few:
+        yield from _report_survivors(mutation)
+
+
 def _is_mutation_required(evidence: Evidence) -> bool:
     """Return whether source changed and the story's tests pass. Other checks judge the remaining cases."""
     written = any(

@@ -94,6 +94,10 @@ class StepAnalysis(ABC):
     def plan_mutations(self, new: Codebase, old: Codebase, tests: tuple[str, ...]) -> MutationPlan:
         """Plan the faults in the code that `new` adds to `old`."""
 
+    def plan_verified_mutations(self, tests: tuple[str, ...]) -> MutationPlan:  # noqa: ARG002 for languages that can
+        """Plan mutants of existing code that the tests use. A language without this has none."""
+        return MutationPlan()
+
     def drop_exempt_results(self, mutation: MutationResult) -> MutationResult:
         """Return the result without differences that the tests cannot notice."""
         return mutation

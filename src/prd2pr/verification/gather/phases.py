@@ -60,6 +60,21 @@ def _build_repeat_request(case: GatherCase, files: Sequence[str]) -> RunRequest:
     )
 
 
+def gather_pre_implemented(analysis: StepAnalysis) -> Evidence:
+    """Gather RED's evidence for tests that pass already, and try mutants of the existing code that they execute."""
+    red = _gather_red(analysis)
+    head = analysis.pair.head
+    mutation = None
+    if red.story_tests and red.head_run and all(each.outcome == "passed" for each in red.head_run.story):
+        plan = analysis.plan_verified_mutations(red.story_tests)
+        context = analysis.case.context
+        trial = start_mutation_trial(context.runner, plan, head.tree, red.story_tests, {}, context.mutants, ways=False)
+        mutation = None if plan.is_empty else trial.wait()
+        if mutation and mutation.problems:
+            mutation = repeat_trial(trial)
+    return red.model_copy(update={"pre_implemented": True, "bite": mutation})
+
+
 # --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------
 
 

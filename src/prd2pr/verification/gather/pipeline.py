@@ -20,7 +20,7 @@ from prd2pr.verification.codebase import TreePair, add_missing_files, load_tree_
 from prd2pr.verification.gather.analysis import StepAnalysis
 from prd2pr.verification.gather.context import GatherCase, GatherContext
 from prd2pr.verification.gather.other_stacks import SingleStackRunner, find_changes_outside_stack, run_other_suites
-from prd2pr.verification.gather.phases import GATHERERS
+from prd2pr.verification.gather.phases import GATHERERS, gather_pre_implemented
 from prd2pr.verification.gather.python_analysis import PythonAnalysis
 from prd2pr.verification.gather.subdirectory import gather_in_subdirectory
 from prd2pr.verification.stack_scope import choose_step_stack, find_named_criteria
@@ -121,7 +121,7 @@ def _add_other_stacks(case: GatherCase, seen: Evidence) -> Evidence:
 def _gather_story(case: GatherCase) -> Evidence:
     phase, story = case.phase, case.story
     if phase is Phase.GREEN and story and story.pre_implemented:
-        return _gather_phase(case, Phase.RED).model_copy(update={"pre_implemented": True})
+        return gather_pre_implemented(analyze_step(case))
     if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
         return _gather_with_hidden_examples(case, story.held_out)
     return _gather_phase(case, phase)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -29,7 +29,7 @@ from prd2pr.languages.python.differential.plan import (
     select_differential_tests,
 )
 from prd2pr.languages.python.mutation.exemptions import drop_registration_differences
-from prd2pr.languages.python.mutation.plan import plan_mutations
+from prd2pr.languages.python.mutation.plan import find_used_modules, plan_mutations
 from prd2pr.languages.python.pytest_settings import PYTEST_CONFIG_FILES, read_pytest_settings
 from prd2pr.languages.python.rules.source_code.doctests import check_doctests
 from prd2pr.languages.python.rules.test_code.contradictions import check_conflicting_tests, check_repeated_failures
@@ -154,6 +154,17 @@ class PythonAnalysis(StepAnalysis):
             seed=new.tree,
             most=self.case.context.mutants,
         )
+
+    def plan_verified_mutations(self, tests: tuple[str, ...]) -> MutationPlan:
+        """Plan mutants of the modules that the tests import, and of those that these import.
+
+        Functions are not knocked out: what no test executes belongs to other requirements.
+        """
+        head = self.pair.head
+        files = _pick_texts(head.test_texts, {test.partition("::")[0] for test in tests})
+        used = find_used_modules(files, head.source_texts)
+        plan = plan_mutations({}, used, files, seed=head.tree, most=self.case.context.mutants)
+        return replace(plan, knock_outs=())
 
     def drop_exempt_results(self, mutation: MutationResult) -> MutationResult:
         return drop_registration_differences(mutation, self.pair.base.test_texts, self.pair.head.source_texts)

@@ -14,6 +14,7 @@ from prd2pr.planning.decisions import BranchRecords, DecisionOutcome, Objection,
 from prd2pr.planning.decisions.completion import COMPLETED, summarize_prd
 from prd2pr.planning.decisions.records import format_decision_command, format_decision_reason
 from prd2pr.planning.decisions.regressions import REGRESSED
+from prd2pr.planning.decisions.unmet import UNMET
 from prd2pr.state.codec import encode_document
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
@@ -29,7 +30,7 @@ from prd2pr.workflow.phases.attempts import (
 )
 from prd2pr.workflow.session import Session
 
-AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED, COMPLETED}
+AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED, COMPLETED, UNMET}
 
 
 @dataclass(frozen=True)

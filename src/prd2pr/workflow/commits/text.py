@@ -67,6 +67,8 @@ def format_phase_message(
             facts = "No design was made: the roles that write tests and code choose names and files."
         case Phase.RED:
             facts = f"{format_red_text(evidence)}\nNothing but tests has changed."
+        case Phase.GREEN if evidence.pre_implemented:
+            facts = f"Already implemented, verified: {format_passing_text(evidence)}"
         case Phase.GREEN:
             facts = f"{format_passing_text(evidence)}\nNo test has changed since RED."
         case Phase.INTEGRATED:
@@ -102,12 +104,19 @@ def format_phase_outcome(evidence: Evidence, note: str) -> str:
             return ", ".join(
                 part for part in (format_improvement_text(evidence), format_passing_summary(evidence)) if part
             )
-        case Phase.GREEN if evidence.bite and evidence.bite.judged:
-            mutation = evidence.bite
-            killed = f"{mutation.killed} of {len(mutation.judged)} mutants killed"
-            return f"{format_passing_summary(evidence)}, {killed}{format_hidden_examples_text(evidence)}"
+        case Phase.GREEN:
+            verified = "already implemented, verified: " if evidence.pre_implemented else ""
+            return f"{verified}{format_passing_summary(evidence)}{format_killed_mutants(evidence)}"
         case _:
             return format_passing_summary(evidence)
+
+
+def format_killed_mutants(evidence: Evidence) -> str:
+    mutation = evidence.bite
+    if mutation is None or not mutation.judged:
+        return ""
+    killed = f"{mutation.killed} of {len(mutation.judged)} mutants killed"
+    return f", {killed}{format_hidden_examples_text(evidence)}"
 
 
 def format_hidden_examples_text(evidence: Evidence) -> str:

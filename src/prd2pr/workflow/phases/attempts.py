@@ -88,6 +88,7 @@ class Stuck:
     reason: str
     by_integration: bool = False  # the gate of INTEGRATED refused it
     is_own: bool = False  # it concerns this story alone; others go on
+    unmet: tuple[str, ...] = ()  # criteria that the existing code was said to meet, but does not
 
 
 def make_story_assignment(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:

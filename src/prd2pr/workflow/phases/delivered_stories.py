@@ -7,18 +7,21 @@ goes back into the conversation; stories of the same answer that wait behind it 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from prd2pr.agents.outputs.story_roles import StoryReport
 from prd2pr.agents.prompts import render_next_delivery
 from prd2pr.agents.roles import FUSED, PROGRAMMER
 from prd2pr.agents.task import EarlierAttempt
+from prd2pr.domain.backlog_ids import find_next_number
 from prd2pr.domain.costs.estimate import estimate_written_tokens
 from prd2pr.domain.machines.approval import limit_to_chosen_sprint, list_approved_stories
 from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
 from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, CycleState, Design, Phase, Step, Story
 from prd2pr.domain.stack import PYTHON
 from prd2pr.domain.write_policy import build_write_policy, is_own_test
+from prd2pr.planning.unmet_requirements import build_unmet_story
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.verification.stack_scope import choose_planned_stack
 from prd2pr.workflow.conversation.deltas import apply_change, derive_design
@@ -50,12 +53,14 @@ from prd2pr.workflow.phases.example_trials import (
 from prd2pr.workflow.phases.judgment import (
     AcceptedPhase,
     PhaseOutcome,
+    accept_already_built,
     drop_code_changes,
     find_last_codes,
+    find_unmet,
     is_already_built,
+    judge_already_built,
     judge_design,
     judge_tree,
-    verify_already_built,
 )
 from prd2pr.workflow.phases.story_roles import ask_root_cause, attempt_texts
 from prd2pr.workflow.roles.role_runner import Assignment
@@ -176,6 +181,9 @@ def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
         if isinstance(proved, ProvedStory):
             record_judged(session, delivery, position.head, "proved")
             return proved
+        if unmet := find_unmet(position, proved.judged):
+            record_judged(session, delivery, position.head, "returned", format_unmet(session, position, unmet))
+            return unmet
         record_judged(session, delivery, position.head, "refused", format_refusal(proved.judged))
         is_repeated = tree in list_refused_trees(session, position)[:-1]
         record_refusal(session, position, replace(proved.judged, attempt=used + 1), limit)
@@ -235,10 +243,11 @@ def prove_with_examples(
     red, trial, lacking = judge_red_with_examples(session, position, tests_only, trial)
     red = replace(red, explanation=delivery.explanation, work_tree=tree)
     if is_already_built(red) and (story.verify_only or attempt.was_refused):
-        built = verify_already_built(session, position, replace(red, work_tree=tests_only))
-        return (
-            ProvedStory(delivery, tree, design, red, built) if isinstance(built, AcceptedPhase) else RefusedStory(red)
-        )
+        judged = judge_already_built(session, position, replace(red, work_tree=tests_only))
+        built = accept_already_built(judged)
+        if isinstance(built, AcceptedPhase):
+            return ProvedStory(delivery, tree, design, red, built)
+        return RefusedStory(judged)
     if not red.verdict.accepted:
         return RefusedStory(red)
     green = red if lacking else judge_tree(session, pass_in_advance(session, position, red), Phase.GREEN, tree)
@@ -249,6 +258,20 @@ def prove_with_examples(
     if any(each.verdict == "code wrong" for each in rulings):
         return RefusedStory(refuse_for_examples(green, trial, rulings))
     return trial.apply(rulings)
+
+
+def format_unmet(session: Session, position: Position, unmet: Stuck) -> str:
+    """Return what the programmer is told when criteria of a story that verifies become a story of their own."""
+    name = f"{session.prd.id}-{find_next_number(session.prd.id, position.state.backlog)}"
+    added = build_unmet_story(position.story, name, unmet.unmet)
+    criteria = (f"{each.id}: {each.text}" for each in added.criteria)
+    return "\n".join(
+        (
+            f"{unmet.reason}: their tests fail. They are story {name} now, which is built like the others:",
+            *criteria,
+            f"Take these tests out of {position.story.id} and submit it again, then {name}.",
+        )
+    )
 
 
 def pass_in_advance(
@@ -320,7 +343,8 @@ def ask_for_stories(
     planned = list_stories_ahead(session, position)
     waiting = tuple(each.id for each in planned if each.id != story.id and history.find_open(each.id))
     fresh = tuple(each for each in planned if each.id not in waiting)
-    batch = fresh[:1] if comes_back and waiting else choose_batch(fresh)
+    ahead = tuple(takewhile(lambda each: each.id not in waiting, planned))
+    batch = ahead if comes_back and waiting else choose_batch(fresh)
     start, returned = position.code_tree, []
     if comes_back and last is not None:
         own = find_tree(session, position, last)

@@ -43,6 +43,7 @@ from prd2pr.languages.example_files import (
     supports_example_files,
     write_example_file,
 )
+from prd2pr.planning.plan_diff import verifies_existing_code
 from prd2pr.verification.gates.common import make_finding
 from prd2pr.verification.gates.hidden_examples import concerns_hidden_examples, describe_hidden_failure
 from prd2pr.verification.stack_scope import choose_planned_stack
@@ -127,12 +128,17 @@ def asks_author(session: Session) -> bool:
     )
 
 
+def is_examined(story: Story) -> bool:
+    """Return whether hidden examples judge the story: somebody writes code for it."""
+    return story.kind not in UNTESTED_KINDS and not verifies_existing_code(story)
+
+
 def load_trial(session: Session, position: Position, ahead: Iterable[Story]) -> ExampleTrial:
     """Return the story's hidden examples. The first story of a PRD asks for those of all stories ahead."""
     story = position.story
     stack = choose_planned_stack(session.services.gathering.stacks, story, None)
     none = ExampleTrial(stack)
-    if story.kind in UNTESTED_KINDS or not asks_author(session) or not supports_example_files(stack):
+    if not is_examined(story) or not asks_author(session) or not supports_example_files(stack):
         return none
     found = find_story_examples(session, position, ahead)
     if found is None or not found.examples:
@@ -157,9 +163,7 @@ def find_story_examples(session: Session, position: Position, ahead: Iterable[St
     if found := _select_examples(known, position.story.id, about):
         return found
     wanted = tuple(
-        each
-        for each in ahead
-        if each.kind not in UNTESTED_KINDS and not _select_examples(known, each.id, digest_story(each))
+        each for each in ahead if is_examined(each) and not _select_examples(known, each.id, digest_story(each))
     )
     text = "\n".join(map(format_requested_story, wanted))
     while len(text) > STORIES_LIMIT and len(wanted) > 1:

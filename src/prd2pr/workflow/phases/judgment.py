@@ -9,6 +9,7 @@ from prd2pr.domain.memory_records import Memory
 from prd2pr.domain.paths import classify_path
 from prd2pr.domain.records import ALREADY_BUILT, Design, HiddenExamples, Phase
 from prd2pr.errors import CannotJudge
+from prd2pr.planning.unmet_requirements import find_unmet_criteria
 from prd2pr.state.git import BlobRef
 from prd2pr.verification.gather.pipeline import gather
 from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
@@ -102,14 +103,25 @@ def is_already_built(judged: JudgedAttempt) -> bool:
     return {finding.code for finding in judged.verdict.errors} == {"RED105"}
 
 
-def verify_already_built(session: Session, position: Position, red: JudgedAttempt) -> PhaseOutcome:
-    """Verify with GREEN a story whose new tests already pass, without claiming RED."""
+def judge_already_built(session: Session, position: Position, red: JudgedAttempt) -> JudgedAttempt:
+    """Judge with GREEN a story whose new tests already pass, without claiming RED."""
     judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)
+    return replace(judged, attempt=red.attempt, explanation=red.explanation)
+
+
+def accept_already_built(judged: JudgedAttempt) -> PhaseOutcome:
     if judged.verdict.accepted:
-        return AcceptedPhase(
-            Phase.GREEN, replace(judged, attempt=red.attempt, explanation=red.explanation), note=ALREADY_BUILT
-        )
+        return AcceptedPhase(Phase.GREEN, judged, note=ALREADY_BUILT)
     return Stuck("the story seems to be implemented already, but its tests do not prove it")
+
+
+def find_unmet(position: Position, red: JudgedAttempt) -> Stuck | None:
+    """Return why a story that verifies existing code cannot be accepted as it is planned: its code does not exist."""
+    unmet = find_unmet_criteria(position.story, red.evidence)
+    if not unmet:
+        return None
+    verb = "is" if len(unmet) == 1 else "are"
+    return Stuck(f"{', '.join(unmet)} {verb} not met by the code that exists", unmet=unmet)
 
 
 def find_last_codes(earlier: tuple[object, ...]) -> str:

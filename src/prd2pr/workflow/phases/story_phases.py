@@ -66,12 +66,14 @@ from prd2pr.workflow.phases.judgment import (
     AcceptedPhase,
     NotRefactored,
     PhaseOutcome,
+    accept_already_built,
     drop_code_changes,
     find_last_codes,
+    find_unmet,
     is_already_built,
+    judge_already_built,
     judge_design,
     judge_tree,
-    verify_already_built,
 )
 from prd2pr.workflow.phases.lessons import make_story_memory
 from prd2pr.workflow.phases.story_roles import ask_root_cause, asks_before_integration, consult_before_integration
@@ -245,14 +247,18 @@ def attempt_phase(session: Session, position: Position, role: Role[WorkReport], 
         if role is REFACTORER and work.code_tree == position.code_tree:
             return AcceptedPhase(Phase.REFACTOR, judge_unchanged(position, work), note=NOTHING_TO_REFACTOR)
         judged = judge_role_work(session, position, role, work, len(earlier) + 1)
-        if judged.verdict.accepted:
-            return AcceptedPhase(role.phase, judged)
+        settled = AcceptedPhase(role.phase, judged) if judged.verdict.accepted else find_unmet(position, judged)
+        if settled:
+            return settled
         is_repeated = is_repeated_attempt(judged.written, session, position, role.phase)
         is_expected = position.story.verify_only and is_already_built(judged)
         if not is_expected:
             record_refusal(session, position, judged, len(earlier) + 1 if is_repeated else attempts)
         if is_expected or (earlier and is_already_built(judged)):
-            return verify_already_built(session, position, judged)
+            judged = judge_already_built(session, position, judged)
+            if judged.verdict.accepted or not is_expected:
+                return accept_already_built(judged)
+            record_refusal(session, position, judged, attempts)
         earlier = load_earlier_attempts(session, position, role.phase)
         if is_repeated:
             reason = f"{role.phase.value}: the attempts repeat: the last one equals an earlier one"
@@ -305,7 +311,11 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
         if judged.verdict.accepted:
             return AcceptedPhase(Phase.RED, judged, withheld=work.code_tree)
         if position.story.verify_only and is_already_built(judged):
-            return verify_already_built(session, position, judged)
+            judged = judge_already_built(session, position, judged)
+            if judged.verdict.accepted:
+                return accept_already_built(judged)
+        if unmet := find_unmet(position, judged):
+            return unmet
         record_refusal(session, position, judged, attempts)
         earlier = load_earlier_attempts(session, position, Phase.RED)
     return Stuck(f"red was refused {attempts} times, last by {find_last_codes(earlier)}")

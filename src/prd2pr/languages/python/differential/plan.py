@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from prd2pr.languages.differential_plan import Constant, DifferentialPlan, DifferentialTarget, TargetKind
 from prd2pr.languages.python.mutation.functions import Function, has_behaviour, list_functions
-from prd2pr.languages.python.signatures import ALIAS, get_module_name, list_public_signatures
+from prd2pr.languages.python.signatures import ALIAS, get_module_name, list_module_imports, list_public_signatures
 from prd2pr.languages.python.source_text import parse_source
 from prd2pr.languages.python.test_model.module import (
     FunctionNode,
-    get_absolute_module,
     get_decorator_name,
     parse_python,
     unparse_node,
@@ -70,25 +69,12 @@ def plan_differential(
 
 def _find_importers(sources: Mapping[str, str], touched: Iterable[str]) -> list[str]:
     """Return the changed files and those that import them directly or indirectly."""
-    imports = {path: _list_imported_modules(path, text) for path, text in sources.items()}
+    imports = {path: list_module_imports(path, text) for path, text in sources.items()}
     found = list(touched)
     for path in found:
         name = get_module_name(path)
         new = [other for other, names in imports.items() if other not in found and name in names]
         found += sorted(new)[: MAX_FILES - len(found)] if len(found) < MAX_FILES else []
-    return found
-
-
-def _list_imported_modules(path: str, text: str) -> set[str]:
-    tree, module = parse_python(text), get_module_name(path)
-    package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
-    found: set[str] = set()
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = get_absolute_module(node, package)
-            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
     return found
 
 

@@ -12,6 +12,7 @@ from prd2pr.languages.python.mutation.expectations import find_expectations
 from prd2pr.languages.python.mutation.functions import Function, find_changed_functions
 from prd2pr.languages.python.mutation.mutants import MutationSite, find_mutants
 from prd2pr.languages.python.mutation.operators import Mutation
+from prd2pr.languages.python.signatures import list_import_names, list_module_imports
 from prd2pr.languages.python.source_text import (
     SourceText,
     get_body_without_docstring,
@@ -48,6 +49,18 @@ def plan_mutations(
             sorted((path, hashlib.sha256(text.encode()).hexdigest()) for path, text in {**after, **tests}.items())
         ),
     )
+
+
+def find_used_modules(tests: Mapping[str, str], sources: Mapping[str, str]) -> dict[str, str]:
+    """Return the source files that the tests import, and those that these import."""
+    places = {name: path for path in sources for name in list_import_names(path, sources)}
+    found: dict[str, str] = {}
+    texts = dict(tests)
+    for _ in range(2):
+        names = {name for path, text in texts.items() for name in list_module_imports(path, text)}
+        texts = {places[name]: sources[places[name]] for name in names if name in places}
+        found |= texts
+    return found
 
 
 def find_perturbations(tests: Mapping[str, str]) -> list[Fault]:
