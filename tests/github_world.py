@@ -38,7 +38,7 @@ from fakes.github.on_labels import put_on
 from fakes.github.on_pulls import MergeMethod, follow_branches, merge_pull
 from fakes.github.state import CheckRun, Comment, Dispatch, Issue, Level, Repository
 from github_runner import Acted, Ending, Runner
-from world import BASE, COMPLETION, Blocks, World, script, show_state
+from world import BASE, COMPLETION, Blocks, World, script, show_state, with_strategy
 
 PEOPLE: dict[str, Level] = {"ada": "admin", "max": "maintain", "wendy": "write", "tria": "triage", "rea": "read"}
 OUTSIDER = "nobody"
@@ -81,7 +81,8 @@ class GitHubWorld:
         self.url = self._stack.enter_context(serve(self.fake))
         code = {name: text for name, text in BASE.items() if not name.startswith("prds/")}
         self._git("init", "-q", "-b", "main", str(self._desk), at=self.root)
-        self._commit({**code, ".github/workflows/prd2pr.yml": WORKFLOW, **self.files}, "start", "ada")
+        files = {".prd2pr.yml": "{}\n", ".github/workflows/prd2pr.yml": WORKFLOW, **self.files}
+        self._commit({**code, **files}, "start", "ada")
         self._git("push", "-q", str(self.bare.path), "HEAD:main")
         return self
 
@@ -308,7 +309,7 @@ class GitHubWorld:
             if text is None:
                 path.unlink()
             else:
-                path.write_text(text, encoding="utf-8")
+                path.write_text(with_strategy(text) if name == ".prd2pr.yml" else text, encoding="utf-8")
         self._git("add", "-A")
         who = (f"user.name={by}", f"user.email={by}@users.noreply.github.com")
         self._git("-c", who[0], "-c", who[1], "commit", "-q", "--allow-empty", "-m", message)

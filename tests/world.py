@@ -180,6 +180,13 @@ class Result:
         return json.loads(self.out)
 
 
+def with_strategy(settings: str) -> str:
+    """Return the settings with the strategy that most scripts are written for, unless they name one."""
+    if "strategy:" in settings:
+        return settings
+    return f"{'' if settings.strip() == '{}' else settings}strategy: strict\n"
+
+
 @dataclass
 class World:
     root: Path
@@ -192,7 +199,7 @@ class World:
         return self.root / "repo"
 
     def start(self, files: dict[str, str] | None = None) -> World:
-        self.write({**BASE, **(files or {})})
+        self.write({".prd2pr.yml": "{}\n", **BASE, **(files or {})})
         self.git("init", "-q", "-b", "main")
         self.commit("start")
         return self
@@ -201,7 +208,7 @@ class World:
         for name, text in files.items():
             path = self.repo / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(with_strategy(text) if name == ".prd2pr.yml" else text, encoding="utf-8")
 
     def configure(self, text: str) -> World:
         self.write({".prd2pr.yml": text})

@@ -373,18 +373,18 @@ class Config(ConfigSection):
         "`--workers` takes precedence.",
     )
     strategy: Literal["strict", "fused", "conversation"] = Field(
-        default="strict",
-        description="strict: one model call for the tests, another for the code. "
-        "fused: one call for both; RED is proved without the code. "
-        "conversation: one conversation for the PRD, in which one answer may deliver several stories; each is "
-        "proved as with fused. `full` is always strict.",
+        default="conversation",
+        description="conversation: one conversation for the PRD, in which one answer may deliver several stories; RED "
+        "of each is proved without its code. fused: one call per story for tests and code, proved in the same way. "
+        "strict: one call for the tests, another for the code. `full` is always strict; models that edit files "
+        "themselves and `human` work as with fused where conversation is set.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
-        description="Which roles run; this determines the cost. quick: one call for the plan and one for each story. "
-        "standard: one call for a plan of up to 40 requirements, four passes for more; one call each for design, tests "
-        "and code, and a refactoring where the code needs one. full: every role, and always four passes. See "
-        "docs/roles.md.",
+        description="Which roles run; this determines the cost. quick: the plan, tests and code, nothing else. "
+        "standard: also hidden examples, a refactoring where the code needs one, and the Debugger before a last "
+        "attempt; a plan of more than 40 requirements is made in four passes. full: every role, and always four "
+        "passes. See docs/roles.md.",
     )
     refactoring: Literal["measured", "always"] = Field(
         default="measured",

@@ -109,10 +109,17 @@ COMMANDS: tuple[TableCommand, ...] = (
     ),
     TableCommand(
         "plan",
-        "Preview the stories of a PRD with an estimate of time and cost; writes nothing",
+        "Preview the stories of a PRD with an estimate of time and cost; `run` builds exactly this plan",
         "plan:main",
         "0, or 1",
-        (option("prd", help="PRD file", metavar="PRD"), REPO, MODEL, RECORD, JSON),
+        (
+            option("prd", help="PRD file", metavar="PRD"),
+            REPO,
+            MODEL,
+            RECORD,
+            JSON,
+            option("--again", help="Make a new plan instead of showing the stored one", action="store_true"),
+        ),
         "prd2pr plan prds/loyalty.md",
     ),
     TableCommand(

@@ -1,4 +1,4 @@
-"""`prd2pr plan`: preview the stories of a PRD with an estimate of time and cost. Writes nothing."""
+"""`prd2pr plan`: preview the stories of a PRD with an estimate of time and cost. Only the planner's answer is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from prd2pr.domain.costs.role_costs import (
 from prd2pr.domain.records import Backlog
 from prd2pr.domain.wording import clean_line, format_dollars, format_tokens
 from prd2pr.workflow.planning.first_plan import make_first_plan
-from prd2pr.workflow.planning.planner import select_planning_way
+from prd2pr.workflow.planning.planner import forget_plan, select_planning_way
 from prd2pr.workflow.roles.consultation import find_kept_record
 from prd2pr.workflow.session import Session
 
@@ -29,6 +29,8 @@ def main(options: argparse.Namespace) -> int:
     with Terminal(sys.stderr if options.json else sys.stdout) as progress:
         session = open_session(options, progress)
         with session.git:
+            if options.again:
+                forget_plan(session)
             backlog = make_first_plan(session, session.target.base_commit, trying=False)
         estimated = estimate_session(session, backlog)
         if options.json:
@@ -45,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
     sys.stdout.write(format_backlog_text(backlog))
     sys.stdout.write(format_planning_costs_text(session))
     sys.stdout.write(format_role_costs_text(estimated))
-    sys.stdout.write(f"Nothing was written. To implement it: prd2pr run {session.prd.path}\n")
+    sys.stdout.write(f"Nothing was committed. To implement this plan: prd2pr run {session.prd.path}\n")
     return 0
 
 
@@ -54,7 +56,13 @@ def estimate_session(session: Session, backlog: Backlog) -> Estimate:
     kept = find_kept_record(session, session.target.base_commit, session.prd.id, ESTIMATOR.name)
     learnt = kept.verdict if kept else ""
     return estimate_backlog(
-        backlog, config.prices, session.services.models, profile=config.profile, fused=config.fused, learnt=learnt
+        backlog,
+        config.prices,
+        session.services.models,
+        profile=config.profile,
+        fused=config.fused,
+        converses=config.converses,
+        learnt=learnt,
     )
 
 

@@ -24,6 +24,9 @@ ROLES_OF_PRD = ("why", "research", "documentation", "security", "estimator", "re
 PLAN_PASS_ROLES = ("decomposer_tasks", "decomposer_criteria")  # used instead of the planner for a plan in passes
 ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
 ROLES_OF_FUSED_STORY = ("architect", "fused", "refactorer")
+# One answer of the conversation delivers about so many stories.
+PROGRAMMER_ROLE = "programmer"
+STORIES_PER_ANSWER = 4
 # The design, then the change itself, without tests.
 ROLES_OF_UNTESTED_STORY = ("architect", "builder")
 # These roles write prose rather than code: a verdict with reasons, or a list of risks.
@@ -104,16 +107,17 @@ def estimate_backlog(
     *,
     profile: Profile = "standard",
     fused: bool = False,
+    converses: bool = False,
     learnt: str = "",
 ) -> Estimate:
     """Estimate the open stories.
 
-    With `fused`, which `quick` always uses, tests and code are written in one call. `learnt` is the Estimator's
-    verdict.
+    With `fused`, which `quick` always uses, tests and code are written in one call, and with `converses` those of
+    several stories. `learnt` is the Estimator's verdict.
     """
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)
-    profile_roles = _ProfileRoles(profile, fused=fused or profile == "quick")
+    profile_roles = _ProfileRoles(profile, fused=fused or profile == "quick", converses=converses)
     low = _estimate_by_role(stories, profile_roles)
     high = {role: _scale(spend, HIGH_FACTOR) for role, spend in low.items()}
     working = {role: models.select_model(role, strong=role in STRONG_ROLES) for role in low}
@@ -211,6 +215,7 @@ class _ProfileRoles:
 
     profile: Profile
     fused: bool
+    converses: bool
 
     @property
     def prd_roles(self) -> tuple[str, ...]:
@@ -221,6 +226,8 @@ class _ProfileRoles:
         return PLAN_PASS_ROLES if self.profile == "full" else (PLANNER_ROLE,)
 
     def list_story_roles(self, story: Story) -> tuple[str, ...]:
+        if self.converses:
+            return (PROGRAMMER_ROLE,)
         tested = ROLES_OF_FUSED_STORY if self.fused else ROLES_OF_TESTED_STORY
         roles = ROLES_OF_UNTESTED_STORY if story.kind in UNTESTED_KINDS else (*tested, *STORY_REVIEW_ROLES)
         return tuple(role for role in roles if uses_model(role, self.profile))
@@ -236,6 +243,8 @@ def _estimate_by_role(stories: Sequence[Story], profile_roles: _ProfileRoles) ->
         **dict.fromkeys(profile_roles.plan_roles, plan),
         **{role: _estimate_prose_call() for role in profile_roles.prd_roles},
     }
+    if profile_roles.converses:
+        return {**spends, PROGRAMMER_ROLE: _estimate_conversation(stories)}
     for story in stories:
         for role in profile_roles.list_story_roles(story):
             spends[role] = spends.get(role, Spend()) + _estimate_call(story, role)
@@ -252,6 +261,17 @@ def _estimate_call(story: Story, role: str) -> Spend:
     output = PROSE_OUTPUT_TOKENS if role in PROSE_ROLES else written
     output = estimate_written_tokens(story) if role == "fused" else output
     return Spend(calls=1, input_tokens=INPUT_TOKENS_PER_CALL - cached, cached_tokens=cached, output_tokens=output)
+
+
+def _estimate_conversation(stories: Sequence[Story]) -> Spend:
+    """Estimate answers that deliver several stories each; all but the first read what precedes them from the cache."""
+    calls = -(-len(stories) // STORIES_PER_ANSWER)
+    return Spend(
+        calls=calls,
+        input_tokens=calls * INPUT_TOKENS_PER_CALL,
+        cached_tokens=sum(range(calls)) * INPUT_TOKENS_PER_CALL,
+        output_tokens=sum(map(estimate_written_tokens, stories)),
+    )
 
 
 def estimate_written_tokens(story: Story) -> int:

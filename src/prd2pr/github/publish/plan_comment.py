@@ -96,7 +96,13 @@ def build_current_plan_view(publication: Publication, command: str, approved: fr
     config = publication.config
     learnt = "".join(each.verdict for each in load_role_records(publication.state) if each.role == ESTIMATOR.name)
     guess = estimate_backlog(
-        backlog, config.prices, session.services.models, profile=config.profile, fused=config.fused, learnt=learnt
+        backlog,
+        config.prices,
+        session.services.models,
+        profile=config.profile,
+        fused=config.fused,
+        converses=config.converses,
+        learnt=learnt,
     )
     return build_plan_view(
         publication.prd,

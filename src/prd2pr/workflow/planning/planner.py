@@ -17,8 +17,10 @@ from prd2pr.planning.plan import PlanDraft, PlanProblem, check_plan, to_backlog
 from prd2pr.planning.plan_diff import PlanChange
 from prd2pr.planning.problems import problems_to_findings
 from prd2pr.planning.stack_assignment import check_single_stack
+from prd2pr.state.cache import Cache, find_cache_directory
+from prd2pr.workflow.answer_cache import AnswerCache
 from prd2pr.workflow.planning.passes import plan_in_passes
-from prd2pr.workflow.roles.role_runner import Assignment, run_assignment
+from prd2pr.workflow.roles.role_runner import Assignment, SharedResources, read_text_files, run_assignment
 from prd2pr.workflow.session import Session
 
 # The first answer, and one with the problems that code found in it.
@@ -60,9 +62,10 @@ def make_valid_draft(
     """Return the planner's answer with what follows from its classification, after at most one repair."""
     earlier: tuple[EarlierAttempt, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
+    shared = share_answers(session, question.code_tree)
     paths = [entry.path for entry in session.git.entries(question.code_tree)]
     while len(earlier) < PLAN_ATTEMPTS:
-        answer = ask_planner(session, question, earlier)
+        answer = ask_planner(session, question, earlier, shared)
         draft = apply_classification(session.prd, answer)
         problems = (
             *check(draft),
@@ -82,6 +85,7 @@ def make_valid_draft(
         )
         text = answer.model_dump_json(exclude_defaults=True)
         earlier += (EarlierAttempt(len(earlier) + 1, problems_to_findings(problems), patch=text),)
+    shared.answer_cache.forget(f"{Phase.PLAN.value}-")
     raise PlanInvalid(
         f"no valid plan after {PLAN_ATTEMPTS} attempts: {'; '.join(problem.message for problem in problems[:5])}",
         where=session.prd.path,
@@ -95,7 +99,20 @@ def find_stack_problems(session: Session, draft: PlanDraft) -> tuple[PlanProblem
     return tuple(problem for story in stories for problem in check_single_stack(*story, stacks))
 
 
-def ask_planner(session: Session, question: PlannerQuestion, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
+def share_answers(session: Session, code_tree: str) -> SharedResources:
+    """Keep the planner's answers, so that `run` builds the plan that `plan` showed, and it is paid for once."""
+    cache = AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id)
+    return SharedResources(read_text_files(session, code_tree), None, cache, lambda: None)
+
+
+def forget_plan(session: Session) -> None:
+    """Forget the stored answers, so that the next plan is a new one."""
+    AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id).forget(f"{Phase.PLAN.value}-")
+
+
+def ask_planner(
+    session: Session, question: PlannerQuestion, earlier: tuple[EarlierAttempt, ...], shared: SharedResources
+) -> PlanDraft:
     number = len(earlier) + 1
     assignment = Assignment(
         role=PLANNER,
@@ -105,6 +122,7 @@ def ask_planner(session: Session, question: PlannerQuestion, earlier: tuple[Earl
         attempt=AttemptContext(number, PLAN_ATTEMPTS, strong=number == PLAN_ATTEMPTS, earlier=earlier),
         plan=PlanScope(question.plan, question.change),
         material=RoleMaterial(brief=question.brief),
+        shared=shared,
     )
     result: RoleResult[PlanDraft] = run_assignment(session, assignment).result
     if result.output is None:

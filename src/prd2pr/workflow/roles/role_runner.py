@@ -92,7 +92,7 @@ class SharedResources:
     """The data that all calls of one plan share, including calls that run in parallel."""
 
     files: Mapping[str, str]  # the repository's files, read once
-    map: str
+    map: str | None  # None if each call builds its own
     answer_cache: AnswerCache  # answers that earlier runs paid for
     count_call: Callable[[], None]  # called before each model call; raises to prevent it
 
