@@ -31,7 +31,7 @@ def test_defaults() -> None:
     config = load_config(None)
     assert config.branch_prefix == "prd2pr/"
     assert config.attempts == 4
-    assert config.strategy == "strict"
+    assert config.strategy == "conversation"
     assert config.sandbox == "auto"
     assert config.prices == {}, "prices are never invented"
     assert config.budget.usd_per_run is None

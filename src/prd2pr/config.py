@@ -376,15 +376,13 @@ class Config(ConfigSection):
         default="conversation",
         description="conversation: one conversation for the PRD, in which one answer may deliver several stories; RED "
         "of each is proved without its code. fused: one call per story for tests and code, proved in the same way. "
-        "strict: one call for the tests, another for the code. `full` is always strict; models that edit files "
-        "themselves and `human` work as with fused where conversation is set.",
+        "strict: one call for the tests, another for the code. `full` is always strict; workers that edit files fuse.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
         description="Which roles run; this determines the cost. quick: the plan, tests and code, nothing else. "
-        "standard: also hidden examples, a refactoring where the code needs one, and the Debugger before a last "
-        "attempt; a plan of more than 40 requirements is made in four passes. full: every role, and always four "
-        "passes. See docs/roles.md.",
+        "standard: also hidden examples, refactoring where needed, the Debugger before a last attempt, and four passes "
+        "for a plan of more than 40 requirements. full: every role, and always four passes. See docs/roles.md.",
     )
     refactoring: Literal["measured", "always"] = Field(
         default="measured",
@@ -395,6 +393,9 @@ class Config(ConfigSection):
         default="plan",
         description="What a person approves on GitHub before work continues: the plan, each story, or nothing. "
         "On the command line, `run` and `next` are the approval.",
+    )
+    assume: bool = Field(
+        default=False, description="Whether stories of contradictory requirements are built without an answer."
     )
     commit: Literal["git", "api"] = Field(
         default="git",

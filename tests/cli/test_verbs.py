@@ -32,7 +32,7 @@ def test_plan_shows_stories_and_estimate_and_writes_nothing(world):
     assert done.status == 0, done.err
     assert "calc-1  Add two numbers  [feature, FR-1]" in done.out
     assert "calc-2  Double a number  [feature, FR-2]  after calc-1" in done.out
-    assert "est." in done.out and "Nothing was written." in done.out
+    assert "est." in done.out and "Nothing was committed." in done.out
     assert (world.git("for-each-ref"), world.git("status", "--porcelain")) == before
 
 

@@ -15,7 +15,7 @@ from prd2pr.domain.costs.context_budget import (
 
 def test_each_role_has_a_configurable_budget() -> None:
     assert get_context_budget("builder") == ContextBudget(SHARED_TOKENS, ROLE_TOKENS["builder"])
-    assert get_context_budget("planner") == ContextBudget(SHARED_TOKENS, DEFAULT_ROLE_TOKENS)
+    assert get_context_budget("security") == ContextBudget(SHARED_TOKENS, DEFAULT_ROLE_TOKENS)
     assert get_context_budget("builder", 500, {"builder": 7}) == ContextBudget(500, 7)
     assert get_context_budget("tester", 500, {"builder": 7}) == ContextBudget(500, ROLE_TOKENS["tester"])
 

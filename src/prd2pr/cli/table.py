@@ -56,6 +56,7 @@ MODEL = option(
 )
 RECORD = option("--record", help="Write the model's replies to a transcript, for use with replay:FILE", metavar="FILE")
 PRD_IN_PROGRESS = option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?")
+AGAIN = option("--again", help="Make a new plan instead of showing the stored one", action="store_true")
 STORY = option("--story", help="Work on this story only", metavar="ID")
 
 COMMANDS: tuple[TableCommand, ...] = (
@@ -112,14 +113,7 @@ COMMANDS: tuple[TableCommand, ...] = (
         "Preview the stories of a PRD with an estimate of time and cost; `run` builds exactly this plan",
         "plan:main",
         "0, or 1",
-        (
-            option("prd", help="PRD file", metavar="PRD"),
-            REPO,
-            MODEL,
-            RECORD,
-            JSON,
-            option("--again", help="Make a new plan instead of showing the stored one", action="store_true"),
-        ),
+        (option("prd", help="PRD file", metavar="PRD"), REPO, MODEL, RECORD, JSON, AGAIN),
         "prd2pr plan prds/loyalty.md",
     ),
     TableCommand(
@@ -288,9 +282,23 @@ COMMANDS: tuple[TableCommand, ...] = (
         "prd2pr status",
     ),
     TableCommand(
+        "answer",
+        "Answer a question of the plan; the stories that wait for it go on",
+        "decisions:answer",
+        "0, or 1 if there is no such question",
+        (
+            option("question", help="Number of the question, as in Q2", metavar="QUESTION"),
+            option("text", help="The answer", metavar="TEXT"),
+            option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?"),
+            REPO,
+            JSON,
+        ),
+        'prd2pr answer Q2 "14 days" prds/loyalty.md',
+    ),
+    TableCommand(
         "reset",
         "Reset tripped circuit breakers and resume",
-        "reset:main",
+        "decisions:reset",
         "0, or 1 if none is tripped",
         (
             PRD_IN_PROGRESS,

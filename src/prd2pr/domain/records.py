@@ -114,6 +114,16 @@ class ClassifiedRequirement(Record):
     note: str = Field(description="met: file and function. contradictory: what contradicts what. Otherwise why.")
 
 
+class AnsweredQuestion(Record):
+    """A question of the plan that a person answered."""
+
+    number: int
+    question: str
+    answer: str
+    by: str
+    at: str
+
+
 class Backlog(Document):
     """The backlog of a PRD, stored as `backlog.json`. `stories` are in working order."""
 
@@ -126,6 +136,7 @@ class Backlog(Document):
     dropping: tuple[str, ...] = ()  # stories of removed requirements, which approving the plan skips
     not_covered: tuple[str, ...] = ()  # requirements without a story, with a question about each
     classified: tuple[ClassifiedRequirement, ...] = ()
+    answers: tuple[AnsweredQuestion, ...] = ()
 
 
 class Requirement(Record):

@@ -110,7 +110,7 @@ def backlog_to_draft(backlog: Backlog) -> PlanDraft:
             )
             for story in backlog.stories
         ),
-        questions=backlog.questions,
+        questions=(*backlog.questions, *(each.question for each in backlog.answers)),
         assumptions=backlog.assumptions,
         not_covered=backlog.not_covered,
         classified=backlog.classified,

@@ -278,6 +278,7 @@ def build_replanned_backlog(
         assumptions=(*keep_valid_assumptions(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
         not_covered=(*unchanged.not_covered, *normalize_requirement_ids(prd, answer.not_covered if answer else ())),
+        answers=backlog.answers,
         classified=(*unchanged.classified, *(normalize_classified(prd, answer.classified) if answer else ())),
     )
 

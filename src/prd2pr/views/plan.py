@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from prd2pr.domain.costs.estimate import Estimate, describe_story_minutes
 from prd2pr.domain.machines.approval import find_next_to_approve
+from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import Backlog, Prd, Story
 from prd2pr.domain.wording import clean_line, clip, format_dollars, format_duration, format_token_count, format_tokens
 from prd2pr.views.pull_request.models import NO_LIMITS, SpendLimits
@@ -95,7 +96,7 @@ def build_plan_view(
         title=prd.title,
         path=prd.path,
         stories=list_wanted_stories(backlog),
-        questions=backlog.questions,
+        questions=format_questions(backlog),
         assumptions=backlog.assumptions,
         estimate=estimate,
         limits=limits,

@@ -55,6 +55,7 @@ def load_action_context(session: Session, state: BranchState, only: str = "") ->
         gone,
         held,
         find_plan_risk(session, state),
+        session.config.assume,
     )
 
 

@@ -12,6 +12,7 @@ from prd2pr.domain.evidence import Finding, Verdict
 from prd2pr.domain.machines.next_action import find_next_story, find_story_action, suggest_unblock_command
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import UNTESTED_KINDS, Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS
@@ -270,7 +271,11 @@ def plan_if_needed(session: Session, head: str, state: BranchState) -> str | NoA
 
 def run_plan_step(session: Session, head: str) -> str:
     refuse_duplicate_ids(session, session.store.load(head))
-    return commit_plan(session, head, session.git.code_tree(head), make_first_plan(session, head))
+    backlog = make_first_plan(session, head)
+    sha = commit_plan(session, head, session.git.code_tree(head), backlog)
+    for question in format_questions(backlog):
+        session.progress.say("note", text=question)
+    return sha
 
 
 def run_phase_step(session: Session, position: Position, phase: Phase) -> str | NoAction:

@@ -107,6 +107,7 @@ def examples_of(name: str) -> list[str]:
     filled = {
         "text": '"because"',
         "number": "1",
+        "question": "Q1",
         "code": "RED104",
         "command": "",
         "circuit": "green",

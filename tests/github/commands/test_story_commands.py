@@ -42,6 +42,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def example_of(name: str, story: str) -> str:
     if name == "explain":
         return "/tdd explain RED104"
+    if name == "answer":
+        return '/tdd answer Q1 "yes"'
     return f"/tdd {name}" if name in TAKES_NO_STORY else f"/tdd {name} {story}"
 
 
@@ -70,8 +72,8 @@ def allowed_effect(stage: Stage, obeyed_name: str, before: str, story: str) -> N
     known = CYCLE_COMMANDS[obeyed_name]
     earlier = stage.session.store.load(before).cycle(story)
     state = earlier.state if earlier else None
-    if obeyed_name in ("resume", "reset"):
-        assert stage.head == before, "nothing was paused, and no circuit is open"
+    if obeyed_name in ("resume", "reset", "answer"):
+        assert stage.head == before, "nothing was paused, no circuit is open, and nothing was asked"
         return
     assert stage.session.git.commit_info(stage.head).parents == (before,)
     assert get_cursor(stage.state.status, PULL).comment == stage.comment

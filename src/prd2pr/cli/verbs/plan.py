@@ -17,6 +17,7 @@ from prd2pr.domain.costs.role_costs import (
     format_cost_table,
     sum_role_costs,
 )
+from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import Backlog
 from prd2pr.domain.wording import clean_line, format_dollars, format_tokens
 from prd2pr.workflow.planning.first_plan import make_first_plan
@@ -88,7 +89,7 @@ def format_backlog_text(backlog: Backlog) -> str:
         lines += [
             f"    {criterion.id.rpartition('.')[2]}  {clean_line(criterion.text)}" for criterion in story.criteria
         ]
-    lines += [f"question: {clean_line(question)}" for question in backlog.questions]
+    lines += [f"question {clean_line(question)}" for question in format_questions(backlog)]
     lines += [f"assumption: {clean_line(assumption)}" for assumption in backlog.assumptions]
     return "\n".join(lines) + "\n"
 

@@ -17,7 +17,7 @@ from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS
 
 Machine = Literal["project", "cycle"]
-SlotKind = Literal["story", "stories", "text", "number", "code", "command", "circuit"]
+SlotKind = Literal["story", "stories", "text", "number", "code", "command", "circuit", "question"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ SLOT_NAMES: dict[SlotKind, str] = {
     "code": "CODE",
     "command": "COMMAND",
     "circuit": "CIRCUIT",
+    "question": "QUESTION",
 }
 
 
@@ -88,6 +89,7 @@ _SLOTS: dict[str, tuple[Slot, ...]] = {
     **{f"tdd {name}": (_STORY, _REASON) for name in ("abort", "skip_phase", "undo", "retry", "pause", "resume")},
     "tdd halt_all": (_REASON,),
     "tdd reset": (Slot("circuit"),),
+    "tdd answer": (Slot("question", required=True), _TEXT),
     **{f"tdd {name}": (_STORY,) for name in ("status", "logs", "metrics", "run_tests", "verify")},
     "tdd explain": (Slot("code", required=True),),
     "tdd help": (Slot("command"),),

@@ -20,6 +20,7 @@ from prd2pr.domain.machines.approval import (
 )
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
+from prd2pr.domain.questions import find_awaited_question, list_contradictions
 from prd2pr.domain.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
 
 STATES_WITHOUT_SPRINT = (ProjectState.IDLE, ProjectState.BACKLOG_READY, ProjectState.SPRINT_PLANNED)
@@ -60,6 +61,7 @@ class ActionContext:
     # Returns an open circuit breaker or an alarm that a person must answer.
     find_hold: Callable[[Story, Phase], NoAction | None] = find_no_hold
     risk: str = ""  # a risk that a person must accept before the plan is built
+    assume: bool = False  # whether stories of contradictory requirements are built before somebody answers
 
     @property
     def is_local(self) -> bool:
@@ -94,7 +96,10 @@ class ActionContext:
                 yield story
 
     def _is_free(self, story: Story) -> bool:
-        return story.status != "blocked" and self._has_settled_dependencies(story)
+        return story.status != "blocked" and self._has_settled_dependencies(story) and not self.waits_for_answer(story)
+
+    def waits_for_answer(self, story: Story) -> bool:
+        return not self.assume and bool(list_contradictions(self.records.backlog, story))
 
     def _has_settled_dependencies(self, story: Story) -> bool:
         return not story.depends_on or self.settled_ids.issuperset(self.list_dependencies(story))
@@ -259,7 +264,11 @@ def find_ready_story(context: ActionContext) -> Story | NoAction:
 
 
 def describe_blocked_wait(context: ActionContext) -> NoAction:
-    stuck = next((story for story in context.open_stories if story.status == "blocked"), context.open_stories[0])
+    blocked = next((story for story in context.open_stories if story.status == "blocked"), None)
+    asking = next((story for story in context.open_stories if context.waits_for_answer(story)), None)
+    if blocked is None and asking is not None:
+        return describe_answer_wait(context, asking)
+    stuck = blocked or context.open_stories[0]
     others = ", and the remaining stories wait for it" if len(context.open_stories) > 1 else ""
     if not is_aborted(context, stuck):
         return NoAction("waiting", f"{stuck.id} is blocked{others}", suggest_retry_command(context, stuck))
@@ -269,6 +278,18 @@ def describe_blocked_wait(context: ActionContext) -> NoAction:
         f"`{suggest_retry_command(context, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it permanently"
     )
     return NoAction("waiting", f"{stuck.id} was aborted{others}; {choice}", format_skip_command(stuck))
+
+
+def describe_answer_wait(context: ActionContext, story: Story) -> NoAction:
+    found = find_awaited_question(context.records.backlog, story)
+    if found is None:  # the question was removed by hand
+        names = ", ".join(list_contradictions(context.records.backlog, story))
+        return NoAction("waiting", f"{story.id} waits until {names} no longer contradict other requirements")
+    number, question = found
+    command = (
+        f'prd2pr answer Q{number} "…" {quote_prd_path(context)}' if context.is_local else f'/tdd answer Q{number} "…"'
+    )
+    return NoAction("waiting", f"{story.id} waits for an answer to Q{number}: {question}", command)
 
 
 def is_aborted(context: ActionContext, story: Story) -> bool:
@@ -294,6 +315,8 @@ def find_named_story(context: ActionContext) -> Story | NoAction:
     missing = [name for name in context.list_dependencies(story) if name not in context.settled_ids]
     if missing:
         return NoAction("waiting", f"{story.id} waits for {', '.join(missing)}", suggest_other_command(context))
+    if context.waits_for_answer(story):
+        return describe_answer_wait(context, story)
     if not context.is_approved(story):
         reason = f"{story.id} is not approved; approved stories come first"
         return NoAction("waiting", reason, suggest_other_command(context))

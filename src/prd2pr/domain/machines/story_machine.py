@@ -146,6 +146,7 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
         CycleCommand("pause", _states(OPEN), "Pause this story.", "/tdd pause auth-2"),
         CycleCommand("resume", _states(OPEN), "Resume this story.", "/tdd resume auth-2"),
         _allow_always("halt_all", "Pause all stories."),
+        _allow_always("answer", "Answer a question of the plan.", '/tdd answer Q2 "14 days"'),
         _allow_always("reset", "Reset one tripped circuit breaker, or all of them.", "/tdd reset green"),
         _allow_always("status", "Show the story's phase and attempts.", "/tdd status auth-2"),
         _allow_always("overview", "Show all stories."),

@@ -85,6 +85,7 @@ HANDLERS: dict[str, CommandHandler] = {
     "tdd resume": execute_decision,
     "tdd halt_all": execute_decision,
     "tdd reset": execute_decision,
+    "tdd answer": execute_decision,
     "tdd next": allow_work,
     "tdd run": allow_work,
     "tdd design": execute_draft,

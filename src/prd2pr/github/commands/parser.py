@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from prd2pr.domain.forge import PermissionLevel
 from prd2pr.domain.machines.commands import COMMANDS, FIRST_WORDS, CommandSpec, Slot, SlotKind
 from prd2pr.domain.machines.refusal import find_closest_command
+from prd2pr.domain.questions import parse_question_number
 from prd2pr.domain.spelling import find_near_word
 from prd2pr.github.commands.comment_lines import MAX_COMMENT_LENGTH, extract_plain_text_lines
 
@@ -260,6 +261,14 @@ def _take_number(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
     )
 
 
+def _take_question(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
+    word = _first_word(rest)
+    number = parse_question_number(word)
+    if number is None:
+        return _ArgumentProblem(f"`{word}` is not a question" if word else "a question is missing, as in `Q2`")
+    return replace(command, number=number), rest[len(word) :]
+
+
 def _take_code(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
     word = _first_word(rest)
     if _FINDING_CODE.fullmatch(word):
@@ -318,6 +327,7 @@ _SLOT_READERS: dict[SlotKind, Callable[[Slot, str, ParsedCommand], _SlotResult]]
     "story": _take_story,
     "stories": _take_stories,
     "number": _take_number,
+    "question": _take_question,
     "code": _take_code,
     "command": _take_command,
     "circuit": _take_circuit,

@@ -11,6 +11,7 @@ from prd2pr.domain.evidence import Finding
 from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.project_machine import apply_project_command
 from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.questions import format_questions
 from prd2pr.error_table import ERRORS_BY_CODE
 from prd2pr.github.commands.help import MachineStates, list_allowed_commands, list_help_rows
 from prd2pr.github.commands.request import BranchQuery
@@ -101,7 +102,9 @@ def show_backlog(query: BranchQuery) -> CommandReply:
     if isinstance(refusal, CommandRefusal):
         return IllegalReply(refusal, find_next_step(query.session, query.state))
     backlog, approved = query.state.backlog, load_approved_stories(query.session, query.state)
-    return BacklogReply(backlog.stories, backlog.questions, find_next_step(query.session, query.state), approved)
+    return BacklogReply(
+        backlog.stories, format_questions(backlog), find_next_step(query.session, query.state), approved
+    )
 
 
 # --- the stories ------------------------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
     "tdd halt_all": stories.halt_all,
     "tdd run": stories.request_run,
     "tdd reset": reset_circuits,
+    "tdd answer": backlog.answer_question,
     # Events that no command triggers.
     "stories wait for approval": sprints.wait_for_approval,
     sprints.SPRINT_DONE: backlog.review_sprint,

@@ -11,8 +11,10 @@ from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.machines.story_machine import OPEN
 from prd2pr.domain.memory_records import Lesson
+from prd2pr.domain.questions import names_requirement, number_questions
 from prd2pr.domain.records import (
     SETTLED,
+    AnsweredQuestion,
     Backlog,
     Cycle,
     CycleState,
@@ -28,6 +30,7 @@ from prd2pr.planning.decisions.records import (
     DecisionOutcome,
     Objection,
     object_to_unknown_stories,
+    record_decision,
     record_project_event,
     with_project_transition,
 )
@@ -157,6 +160,45 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
     return status.model_copy(
         update={"approvals": carry_over_approvals(status.approvals, found.prd, found.backlog, backlog)}
     )
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
+    """Apply `/tdd answer`: the answer accompanies the stories of the requirements that the question names."""
+    backlog, number = found.backlog, decision.number
+    open_questions = number_questions(backlog)
+    if number is None or number not in open_questions:
+        there = ", ".join(f"Q{each}" for each in open_questions)
+        return Objection(f"Q{number} is not an open question{f'; there are {there}' if there else ''}")
+    text = decision.text.strip()
+    if not text:
+        return Objection("the answer is empty")
+    question = open_questions[number]
+    answered = AnsweredQuestion(number=number, question=question, answer=text, by=decision.by, at=decision.at)
+
+    def add_answer(story: Story) -> Story:
+        concerned = any(names_requirement(question, name) for name in story.requirements)
+        if not concerned or story.status in SETTLED:
+            return story
+        note = f"{decision.by} answers «{question}»: {text} This decides where a criterion says something else."
+        return story.model_copy(update={"description": f"{story.description}\n{note}".strip()})
+
+    after = backlog.model_copy(
+        update={
+            "questions": tuple(each for each in backlog.questions if each != question),
+            "answers": (*backlog.answers, answered),
+            "classified": tuple(
+                each
+                for each in backlog.classified
+                if each.status != "contradictory" or not names_requirement(question, each.id)
+            ),
+            "stories": tuple(map(add_answer, backlog.stories)),
+        }
+    )
+    status = record_decision(found.status, decision, found.status.state, found.status.state)
+    return DecisionOutcome(rebind_approvals(found, status, after), after)
 
 
 # --- the end of a sprint ----------------------------------------------------------------------------------------------

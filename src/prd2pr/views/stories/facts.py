@@ -12,6 +12,7 @@ from typing import cast
 from prd2pr.domain.evidence import Coverage, Finding, Proof, RunSummary
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
+from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import (
     UNTESTED_KINDS,
     Backlog,
@@ -188,7 +189,7 @@ class PrdFacts:
         """Return the plan's questions and those of the PRD, except those that the plan repeats."""
         asked = clean_line("\n".join(self.backlog.questions)).casefold()
         own = (each for each in self.unplanned.questions if clean_line(each.text).casefold() not in asked)
-        return (*self.backlog.questions, *(f"{each.id}: {each.text}" if each.id else each.text for each in own))
+        return (*format_questions(self.backlog), *(f"{each.id}: {each.text}" if each.id else each.text for each in own))
 
     @cached_property
     def stories(self) -> dict[str, Story]:

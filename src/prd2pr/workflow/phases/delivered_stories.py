@@ -18,6 +18,7 @@ from prd2pr.domain.backlog_ids import find_next_number
 from prd2pr.domain.costs.estimate import estimate_written_tokens
 from prd2pr.domain.machines.approval import limit_to_chosen_sprint, list_approved_stories
 from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
+from prd2pr.domain.questions import list_contradictions
 from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, CycleState, Design, Phase, Step, Story
 from prd2pr.domain.stack import PYTHON
 from prd2pr.domain.write_policy import build_write_policy, is_own_test
@@ -418,6 +419,7 @@ def list_stories_ahead(session: Session, position: Position) -> tuple[Story, ...
         cycle = state.cycle(story.id)
         is_fresh = cycle is None or (cycle.state in (CycleState.DESIGN, CycleState.TEST_RED) and not cycle.paused)
         is_free = story.status != "blocked" and (approved is None or story.id in approved)
+        is_free = is_free and (session.config.assume or not list_contradictions(backlog, story))
         if story.id not in ready and is_fresh and is_free and ready.issuperset(known.intersection(story.depends_on)):
             found.append(story)
             ready.add(story.id)

@@ -1,0 +1,44 @@
+"""The questions of a plan: their numbers, and which stories wait for an answer."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+
+from prd2pr.domain.records import Backlog, Story
+
+
+def number_questions(backlog: Backlog) -> dict[int, str]:
+    """Number the open questions. A number is never used again, so answering one does not renumber the others."""
+    used = {each.number for each in backlog.answers}
+    free = (number for number in count(1) if number not in used)
+    return dict(zip(free, backlog.questions, strict=False))
+
+
+def format_questions(backlog: Backlog) -> tuple[str, ...]:
+    return tuple(f"Q{number}: {question}" for number, question in number_questions(backlog).items())
+
+
+def parse_question_number(word: str) -> int | None:
+    """Return the number of a question given as `Q2`, `q2` or `2`."""
+    found = re.fullmatch(r"[Qq]?([1-9][0-9]{0,3}):?", word)
+    return int(found[1]) if found else None
+
+
+def names_requirement(text: str, requirement: str) -> bool:
+    return bool(re.search(rf"(?<![\w.-]){re.escape(requirement)}(?![\w-]|\.\w)", text))
+
+
+def list_contradictions(backlog: Backlog, story: Story) -> tuple[str, ...]:
+    """Return the story's requirements that contradict others, as long as nobody has answered."""
+    open_ones = {each.id for each in backlog.classified if each.status == "contradictory"}
+    return tuple(name for name in story.requirements if name in open_ones)
+
+
+def find_awaited_question(backlog: Backlog, story: Story) -> tuple[int, str] | None:
+    """Return the question that the story waits for, with its number, or None if it waits for none."""
+    names = list_contradictions(backlog, story)
+    asked = number_questions(backlog).items()
+    return next(
+        ((number, text) for number, text in asked if any(names_requirement(text, each) for each in names)), None
+    )

@@ -1,0 +1,99 @@
+"""Contradictions are asked about before they are built: their stories wait, others go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prd2pr.domain.questions import find_awaited_question, names_requirement, number_questions, parse_question_number
+from prd2pr.domain.records import AnsweredQuestion, Backlog, ClassifiedRequirement, Story
+from workflow.test_conversation import number
+from workflow.test_met_requirements import CODE, NEGATE, negate, submit
+from world import Blocks, World, say, use
+
+PRD = """---
+id: calc
+title: Calculator
+---
+
+# Calculator
+
+- **FR-1** `zero(4)` gives 0.
+- **FR-2** `zero(4)` gives 1.
+- **FR-3** `negate(4)` gives -4.
+"""
+ASKED = "FR-1 says 0, FR-2 says 1. Which?"
+CLASH = [
+    {"id": "FR-1", "status": "contradictory", "note": ASKED},
+    {"id": "FR-2", "status": "contradictory", "note": "FR-1 says 0."},
+]
+ZERO = {
+    "key": "zero", "title": "Zero", "criteria": [{"text": "zero(4) gives 0", "requirements": ["FR-1", "FR-2"]}],
+    "requirements": ["FR-1", "FR-2"], "source_paths": ["src/calc/sums.py"],
+}  # fmt: skip
+SETTINGS = "strategy: conversation\ngates:\n  held_out: false\n"
+
+
+def zero(story: str) -> Blocks:
+    text = (
+        f'from calc.sums import zero\n\n\ndef test_zero():\n    """{story}.c1"""\n'
+        "    assert zero(4) == 1\n    assert zero(-2) == 1\n"
+    )
+    path = f"tests/tdd/{story}/test_{story.replace('-', '_')}_zero.py"
+    add = use("edit_file", path="src/calc/sums.py", old="def double", new="def zero(n):\n    return 1\n\n\ndef double")
+    return [use("write_file", path=path, content=text), add, submit(story)]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.start({"prds/calc.md": PRD, "src/calc/sums.py": CODE}).configure(SETTINGS)
+    world.answers = {
+        "calc/plan/planner/1/1": say({"stories": [ZERO, NEGATE], "classified": CLASH}),
+        "calc-2/red/programmer/1/1": number(negate("calc-2")),
+        "calc-1/red/programmer/1/1": number(zero("calc-1")),
+    }
+    return world
+
+
+def test_the_story_waits_until_somebody_answers(world: World) -> None:
+    waits = world.run()
+    assert waits.status == 1
+    assert f"Q1: {ASKED}" in waits.out and 'prd2pr answer Q1 "…" prds/calc.md' in waits.out + waits.err
+    assert [each for each in world.phases() if "calc-1" in each] == [], "the other story is done"
+    assert "integrated(calc-2)" in world.phases()
+    assert world.program("answer", "Q2", "1").status == 1, "there is no second question"
+    given = world.program("answer", "q1", "It gives 1.", "--json")
+    assert given.json["open"] == []
+    done = world.run()
+    assert done.status == 0, done.out + done.err
+    assert "integrated(calc-1)" in world.phases()
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert "It gives 1." in backlog["stories"][0]["description"] and backlog["classified"] == []
+    assert [each["answer"] for each in backlog["answers"]] == ["It gives 1."]
+    assert world.verify().status == 0
+
+
+def test_with_assume_nothing_waits(world: World) -> None:
+    world.configure(f"{SETTINGS}assume: true\n")
+    world.answers["calc-1/red/programmer/1/1"] = number([*zero("calc-1"), *negate("calc-2")])
+    done = world.run()
+    assert done.status == 0, done.out + done.err
+    assert "integrated(calc-1)" in world.phases()
+
+
+def test_numbers_of_answered_questions_are_not_used_again() -> None:
+    answered = AnsweredQuestion(number=2, question="b", answer="yes", by="ada", at="now")
+    backlog = Backlog(questions=("a", "c"), answers=(answered,))
+    assert number_questions(backlog) == {1: "a", 3: "c"}
+
+
+def test_the_question_names_the_requirement_exactly() -> None:
+    story = Story(id="x-1", epic="e", title="t", priority=3, estimate_minutes=1, complexity=1, requirements=("FR-1",))
+    clash = ClassifiedRequirement(id="FR-1", status="contradictory", note="n")
+    backlog = Backlog(questions=("FR-10 or FR-1.2?", "FR-1 or FR-2?"), classified=(clash,))
+    assert find_awaited_question(backlog, story) == (2, "FR-1 or FR-2?")
+    assert not names_requirement("R-FR-1", "FR-1") and names_requirement("(FR-1)", "FR-1")
+    assert [parse_question_number(word) for word in ("Q2", "q12:", "3", "Q0", "R2")] == [2, 12, 3, None, None]
