@@ -11,6 +11,7 @@ index_update_vs_history  adding a record to an index of 10,000 failures ÷ of 1,
 parallel_vs_sequential   8 independent stories by two workers ÷ sequentially, with a model that takes two seconds per
                          answer; both end with the same code
 parallel_no_waiting      the same with a model that takes no time
+state_vs_change …        lines (and bytes) of state in the demo's pull request ÷ those of code, see `state_size.py`
 webhook_vs_bare_asgi …   the server's acknowledgements compared with other servers, see `webhook.py`
 """
 
@@ -31,6 +32,7 @@ from big_state import grow_state, write_transcript
 from green_gate import green_gate_vs_story_tests
 from memory_index import memory_times
 from parallel import parallel_vs_sequential
+from state_size import run_demo, state_vs_change
 from webhook import webhook_ratios
 
 PRD2PR = [sys.executable, "-m", "prd2pr"]
@@ -140,6 +142,7 @@ def main() -> int:
         memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
         parallel = parallel_vs_sequential(scratch / "parallel")
         at_once = parallel_vs_sequential(scratch / "parallel", pause=0)
+        sizes = state_vs_change(run_demo(scratch / "demo"))
         webhook, acknowledged = webhook_ratios(scratch / "webhook")
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
@@ -152,6 +155,7 @@ def main() -> int:
         "index_update_vs_history": round(memory["update_long"] / memory["update"], 3),
         "parallel_vs_sequential": round(parallel["parallel"] / parallel["sequential"], 3),
         "parallel_no_waiting": round(at_once["parallel"] / at_once["sequential"], 3),
+        **sizes,
         **webhook,
     }
     raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state, "memory": memory}
