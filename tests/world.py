@@ -157,7 +157,7 @@ def show_state(repo: Path, path: str, rev: str) -> str:
             return encode_pretty(proof).decode()
         data = state.read_bytes(path)
     assert data is not None, path
-    return data.decode()
+    return data.decode().removesuffix("\n")
 
 
 def show_runs(repo: Path, branch: str, prd: str = "calc") -> list[dict[str, Any]]:

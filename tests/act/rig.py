@@ -107,8 +107,9 @@ def set_up(source: ActionSource, world: Hosted, config: str = "") -> None:
     with tempfile.TemporaryDirectory() as scratch:
         git(scratch, "clone", "-q", str(bare), ".")
         Path(scratch, WORKFLOW).unlink(missing_ok=True)  # a foreign file, which `init` would keep
-        if config:
-            Path(scratch, ".prd2pr.yml").write_text(config, encoding="utf-8")
+        # The scripted answers are those of separate roles.
+        strategy = "" if "strategy:" in config else "strategy: strict\n"
+        Path(scratch, ".prd2pr.yml").write_text(f"{config}{strategy}", encoding="utf-8")
         subprocess.run([str(source.program), "init", "--repo", scratch], check=True, capture_output=True)
         git(scratch, "add", "-A")
         git(scratch, *IDENTITY, "commit", "-qm", "Set prd2pr up")

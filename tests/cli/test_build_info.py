@@ -66,7 +66,7 @@ def test_init_refuses_a_movable_action_ref(world, name):
     done = world.program("init", "--action", name)
     assert done.status == 2
     assert "40 hexadecimal digits" in done.err
-    assert not (world.repo / ".github").exists() and not (world.repo / ".prd2pr.yml").exists()
+    assert not (world.repo / ".github").exists() and not (world.repo / ".orch-state").exists()
 
 
 def test_init_uses_the_given_action(world):

@@ -10,7 +10,8 @@ import pytest
 from prd2pr.agents.token_usage import build_token_report, format_token_report
 from prd2pr.cli import local_run
 from prd2pr.cli.context import open_context
-from prd2pr.cli.table import COMMANDS, build_parser, report_bug, report_error
+from prd2pr.cli.dispatch import build_parser, report_bug, report_error
+from prd2pr.cli.table import COMMANDS
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.errors import InputInvalid, PrdInvalid, TokenMissing

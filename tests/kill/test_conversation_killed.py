@@ -14,7 +14,7 @@ import pytest
 
 from fakes.messages_api import MessagesApi
 from workflow.test_conversation import NAMES, PRD, SETTINGS, deliver, plan, steps, stored
-from world import World
+from world import World, show_runs
 
 USAGE = {"input_tokens": 1000, "output_tokens": 500}
 
@@ -55,7 +55,6 @@ def test_a_run_killed_inside_an_answer_pays_for_it_once(tmp_path, moment):
         assert last.returncode == 0, out.decode()
         assert len(api.requests) == 2
     assert world.phases() == ["plan(calc)", *steps(*NAMES)]
-    names = world.git("ls-tree", "--name-only", world.branch, ".orch-state/prds/calc/runs/").splitlines()
-    spends = [json.loads(world.show(name))["spend"] for name in names]
+    spends = [run["spend"] for run in show_runs(world.repo, world.branch)]
     assert sum(each["input_tokens"] for each in spends) == 2 * USAGE["input_tokens"]
     assert sum(each["output_tokens"] for each in spends) == 2 * USAGE["output_tokens"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.cli.table import run_command
+from prd2pr.cli.dispatch import run_command
 from prd2pr.domain.evidence import Evidence, Fact, Finding
 from prd2pr.domain.records import Phase
 from prd2pr.errors import CannotJudge

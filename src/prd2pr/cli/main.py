@@ -30,7 +30,7 @@ def dispatch(arguments: list[str]) -> int:
     from prd2pr.cli.imports import suspend_gc
 
     with suspend_gc():
-        from prd2pr.cli.table import run_command
+        from prd2pr.cli.dispatch import run_command
     return run_command(arguments)
 
 

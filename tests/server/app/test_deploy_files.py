@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.cli.table import build_parser
+from prd2pr.cli.dispatch import build_parser
 from prd2pr.server.settings import ENV_PREFIX, ServerSettings, read_settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -28,6 +28,7 @@ from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.onboarding import make_github_offer, onboard_repositories
 from prd2pr.server.work.batches import Batch
 from prd2pr.server.work.setup_effect import OnboardingEffect
+from prd2pr.state.layout import HUMAN_FILES
 
 keys = cache(new_key_pair)
 REPOSITORY = "octo/calc"
@@ -91,7 +92,9 @@ def test_one_pull_request_adds_the_missing_files_and_explains_them(world: World)
     assert world.offer() == SetupOffer(REPOSITORY, "open already", 1)
     [pull] = world.pulls()
     assert pull.user == "builder[bot]"
-    assert sorted(world.added()) == [f"A\t{name}" for name in (WORKFLOW_PATH, ".prd2pr.yml", "prds/_template.md")]
+    assert sorted(world.added()) == [
+        f"A\t{name}" for name in (WORKFLOW_PATH, *HUMAN_FILES, ".prd2pr.yml", "prds/_template.md")
+    ]
     for words in (WORKFLOW_PATH, "`ANTHROPIC_API_KEY`", "never merges", "not be opened again", "installations/7"):
         assert words in pull.body
     pull.state = "closed"

@@ -8,11 +8,11 @@ import sys
 from prd2pr.cli.active_prds import ActivePrd, select_prds
 from prd2pr.cli.context import open_repository
 from prd2pr.domain.evidence import Proof
-from prd2pr.domain.evidence_summary import summarize_step
 from prd2pr.domain.records import Phase
 from prd2pr.errors import InputInvalid, UsageProblem
 from prd2pr.state.codec import decode_document, encode_lines, encode_pretty
 from prd2pr.state.commit_message import compute_evidence_digest
+from prd2pr.state.evidence_files import summarize_step
 from prd2pr.state.layout import PLAN_STORY
 
 EXAMPLE = "prd2pr evidence loyalty-1/3, or with the PRD's id: prd2pr evidence loyalty/loyalty-1/3"
