@@ -16,7 +16,7 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import Document, Phase, Record
 from prd2pr.state.codec import compress, decode_document, encode_line, encode_lines
 from prd2pr.state.commit_message import compute_evidence_digest
-from prd2pr.state.layout import PLAN_STORY, PrdLayout
+from prd2pr.state.layout import COMPRESSED, PLAN_STORY, PrdLayout
 from prd2pr.state.store import BranchState, StateChange
 
 # --- the summary ------------------------------------------------------------------------------------------------------
@@ -155,15 +155,12 @@ def iter_recorded_evidence(state: BranchState, stories: Iterable[str]) -> Iterat
 
     Steps of versions before 0.3 do not, so their files stay.
     """
-    for story in stories:
+    root = state.paths.evidence_root
+    for story in sorted({*stories} & {*state.store.git.directories(state.tree, root)}):
         cycle = state.cycle(story)
-        for step in cycle.steps if cycle else ():
-            summary, data = (
-                make(story, step.n, step.phase) for make in (state.paths.evidence, state.paths.evidence_data)
-            )
-            if step.evidence_blob and state.read_bytes(summary) is not None:
-                yield summary
-                yield from [data] if state.read_bytes(data) is not None else []
+        recorded = (step for step in (cycle.steps if cycle else ()) if step.evidence_blob)
+        summaries = {state.paths.evidence(story, step.n, step.phase) for step in recorded}
+        yield from (path for path in state.list_paths(f"{root}/{story}") if path.removesuffix(COMPRESSED) in summaries)
 
 
 def iter_finished_files(state: BranchState) -> Iterator[str]:
