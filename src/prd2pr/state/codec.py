@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from prd2pr.domain.records import SCHEMA_VERSION, Document
@@ -32,8 +32,8 @@ def encode_document(document: Document) -> bytes:
     lists = {key: value for key, value in raw.items() if document.item_lines and _is_list_of_objects(value)}
     single = {key: value for key, value in raw.items() if key not in lists}
     if not lists:
-        return _dump_line(single) + b"\n"
-    return b"{" + b",\n ".join((_dump_line(single)[1:-1], *map(_dump_field, lists, lists.values()))) + b"}\n"
+        return to_json(single) + b"\n"
+    return b"{" + b",\n ".join((to_json(single)[1:-1], *map(_dump_field, lists, lists.values()))) + b"}\n"
 
 
 def encode_lines(document: Document) -> bytes:
@@ -44,8 +44,8 @@ def encode_lines(document: Document) -> bytes:
 
 def _dump_field(key: str, value: Any) -> bytes:
     if not _is_list_of_objects(value):
-        return _dump_line(key) + b": " + _dump_line(value)
-    return _dump_line(key) + b": [\n  " + b",\n  ".join(map(_dump_line, value)) + b"]"
+        return to_json(key) + b":" + to_json(value)
+    return to_json(key) + b":[\n  " + b",\n  ".join(map(to_json, value)) + b"]"
 
 
 def encode_pretty(document: Document) -> bytes:
@@ -61,21 +61,20 @@ def is_pretty(data: bytes) -> bool:
 
 
 def encode_line(document: Document) -> bytes:
-    """Encode as one line without spaces, for compression."""
+    """Encode as one line, for compression."""
     return to_json(_dump_document(document)) + b"\n"
 
 
 def _dump_document(document: Document) -> Raw:
+    if document.plain_fields:
+        # Not `model_dump`, which takes three times as long for ten thousand stories.
+        return {name: getattr(document, name) for name in type(document).model_fields}
     raw = document.model_dump(mode="json")
-    return raw if document.plain_fields else {key: _normalize(raw[key]) for key in sorted(raw)}
+    return {key: _normalize(raw[key]) for key in sorted(raw)}
 
 
 def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
-
-
-def _dump_line(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode()
+    return isinstance(value, list | tuple) and any(isinstance(item, dict | BaseModel) for item in value)
 
 
 def compress(data: bytes) -> bytes:
