@@ -30,6 +30,20 @@ def test_a_prd_becomes_a_branch_of_proved_phases(world):
     assert verified.json["total"] == {"commits": 10, "steps": 10, "proved": 10, "unproven": 0}
 
 
+def test_the_state_of_a_finished_pull_request_is_small(world):
+    assert world.run().status == 0
+    rows = [row.split("\t") for row in world.git("diff", "--numstat", f"main...{world.branch}").splitlines()]
+    lines = {path: int(added) for added, _, path in rows if path.startswith(".orch-state/") and added != "-"}
+    binary = [path for added, _, path in rows if added == "-"]
+    assert binary == [".orch-state/prds/calc/records.json.gz"]
+    assert sum(lines.values()) < 30 and max(lines.values()) <= 6, lines
+    assert not any("/evidence/calc-" in path for path in lines), "evidence of stories is in the history"
+    integrated = f"{world.branch}~1:.orch-state/prds/calc/tdd/evidence/calc-2"
+    summary, data = world.git("ls-tree", "--name-only", integrated).splitlines()
+    assert (summary, data) == ("4-integrated.json", "4-integrated.json.gz")
+    assert len(world.git("show", f"{integrated}/{summary}").splitlines()) <= 40
+
+
 @pytest.mark.slow
 def test_next_does_one_phase_at_a_time(world):
     for number in range(1, len(ALL_PHASES) + 1):
