@@ -453,6 +453,9 @@ class Cycle(Document):
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
     tests: tuple[str, ...] = ()  # ids of the tests proved RED, updated when they move at integration
+    # The tests by the criterion that they name, as the gate saw them. The living docs need them after a squash, when
+    # the evidence is no longer in the repository.
+    coverage: dict[str, tuple[str, ...]] = {}
     held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
     blocked: str = ""
     paused: bool = False

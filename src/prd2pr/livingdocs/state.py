@@ -25,8 +25,8 @@ from prd2pr.state.codec import decode_document, decompress
 from prd2pr.state.git import Git, TreeEntry
 from prd2pr.state.layout import MEMORY, PRDS, STATE
 from prd2pr.state.packed_records import restore_all_records
-from prd2pr.state.store import BranchState, read_evidence_blobs
-from prd2pr.state.story_records import read_cycles
+from prd2pr.state.store import BranchState
+from prd2pr.state.story_records import read_cycles, rebuild_proof
 from prd2pr.views.stories.facts import StepKey
 
 D = TypeVar("D", bound=Document)
@@ -122,18 +122,25 @@ class StateReader:
             return None
 
     def _proofs(self, root: str, cycles: Iterable[Cycle]) -> dict[StepKey, Proof]:
+        """Return the proofs of gated steps, from the tree alone: a squash leaves the evidence of most steps behind.
+
+        What the documents show is in the cycles. Versions before 0.3 kept all evidence in the tree instead.
+        """
+        rebuilt: dict[StepKey, Proof] = {}
         wanted: dict[StepKey, str] = {}
         for cycle in cycles:
             for step in cycle.steps:
-                path = f"{root}/tdd/evidence/{cycle.story}/{step.n}-{step.phase.value}.json"
-                blob = step.evidence_blob or self._paths.get(path)
-                if step.phase in GATED and blob:
+                if step.phase not in GATED:
+                    continue
+                if step.evidence_blob:
+                    rebuilt[cycle.story, step.n] = rebuild_proof(cycle, step)
+                elif blob := self._paths.get(f"{root}/tdd/evidence/{cycle.story}/{step.n}-{step.phase.value}.json"):
                     wanted[cycle.story, step.n] = blob
         unknown = [blob for blob in wanted.values() if self.cache.get(f"proof:{blob}") is None]
-        for blob, data in read_evidence_blobs(self.git, unknown, root).items():
+        for blob, data in self.git.read_blobs(unknown).items():
             self.cache.put(f"proof:{blob}", shrink_proof(data))
         found = {key: expand_proof(self.cache.get(f"proof:{blob}") or "") for key, blob in wanted.items()}
-        return {key: proof for key, proof in found.items() if proof is not None}
+        return {**rebuilt, **{key: proof for key, proof in found.items() if proof is not None}}
 
     def _replayed(self, root: str) -> bool:
         """Return whether one of the runs used recorded model answers."""
@@ -161,7 +168,7 @@ class StateReader:
         if path not in self._paths:
             return DeploymentNotes()
         try:
-            output = as_mapping(as_mapping(json.loads(self.git.read(self.tree, path) or b"null")).get("output"))
+            output = as_mapping(as_mapping(json.loads(self.git.read(self._tree, path) or b"null")).get("output"))
         except (ValueError, RecursionError):
             self.problems.append(f"{path} cannot be read")
             return DeploymentNotes()

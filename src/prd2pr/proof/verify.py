@@ -368,6 +368,11 @@ class Verifier:
             if getattr(expected, name) != getattr(after, name):
                 what = f"`{name}` does not follow from this step"
                 yield make_claim_error("VER106", what, claim.state.paths.cycle(claim.step.story))
+        # Versions before 0.3 recorded neither the coverage nor the evidence's blob.
+        coverage = expected.coverage if after.steps[-1].evidence_blob else claim.cycle_before.coverage
+        if after.coverage != coverage:
+            what = "`coverage` does not follow from this step"
+            yield make_claim_error("VER106", what, claim.state.paths.cycle(claim.step.story))
 
 
 def make_unproven_check(commit: CommitInfo, why: str) -> CommitCheck:

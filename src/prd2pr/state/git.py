@@ -326,6 +326,11 @@ class Git:
                 raise UnknownRevision(f"{name} is not a blob of this repository", where=str(self.common_dir))
         return {name: found.content for name, found in answers.items() if found}
 
+    def find_present_blobs(self, blobs: Iterable[str]) -> frozenset[str]:
+        """Return the blobs that this repository has."""
+        infos = ((name, self._objects.info(name)) for name in dict.fromkeys(blobs))
+        return frozenset(name for name, found in infos if found and found.kind == "blob")
+
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
         return self._compared(self.tree(old_tree), self.tree(new_tree))
 

@@ -8,7 +8,7 @@ screenshots are left to the branch's history.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from prd2pr.errors import StateCorrupted
@@ -28,13 +28,18 @@ class Packing:
 
 def pack_records(git: Git, tree: str, layout: PrdLayout, packing: Packing) -> str:
     """Return the tree with the PRD's records packed. Its status and the evidence of this step stay as they are."""
-    left_out = {packing.evidence, *packing.finished}
-    paths = [path for path in list_record_paths(git, tree, layout) if path not in left_out]
-    texts = {path: (git.read(tree, path) or b"").decode("utf-8", "surrogateescape") for path in paths}
+    records = collect_records(git, tree, layout, {packing.evidence, *packing.finished})
     there = (entry.path for entry in git.entries(tree, layout.root))
-    removed = (path for path in (*paths, *there) if path not in (layout.status, packing.evidence))
-    data = compress(json.dumps(texts, separators=(",", ":")).encode())
-    return git.edit_tree(tree, {**dict.fromkeys(removed), layout.records: data, layout.summary: packing.summary})
+    removed = (path for path in (*records, *there) if path not in (layout.status, packing.evidence))
+    texts = {path: data.decode("utf-8", "surrogateescape") for path, data in records.items()}
+    pack = compress(json.dumps(texts, separators=(",", ":")).encode())
+    return git.edit_tree(tree, {**dict.fromkeys(removed), layout.records: pack, layout.summary: packing.summary})
+
+
+def collect_records(git: Git, tree: str, layout: PrdLayout, left_out: Set[str]) -> dict[str, bytes]:
+    """Return the files that are packed, by path."""
+    paths = (path for path in list_record_paths(git, tree, layout) if path not in left_out)
+    return {path: git.read(tree, path) or b"" for path in paths}
 
 
 def list_record_paths(git: Git, tree: str, layout: PrdLayout) -> Iterator[str]:
@@ -52,9 +57,8 @@ def restore_records(git: Git, treeish: str, layout: PrdLayout) -> str:
     """Return the tree with the PRD's records unpacked, or the tree as it is if they are not packed."""
     if not git.find_blob(treeish, layout.records):
         return git.tree(treeish)
-    texts = parse_pack(git.read(treeish, layout.records) or b"", layout)
-    files = {path: text.encode("utf-8", "surrogateescape") for path, text in texts.items()}
-    return git.edit_tree(treeish, {**files, layout.records: None, layout.summary: None})
+    records = parse_pack(git.read(treeish, layout.records) or b"", layout)
+    return git.edit_tree(treeish, {**records, layout.records: None, layout.summary: None})
 
 
 def restore_all_records(git: Git, treeish: str) -> str:
@@ -65,7 +69,7 @@ def restore_all_records(git: Git, treeish: str) -> str:
     return tree
 
 
-def parse_pack(data: bytes, layout: PrdLayout) -> dict[str, str]:
+def parse_pack(data: bytes, layout: PrdLayout) -> dict[str, bytes]:
     """Parse the packed files; raise StateCorrupted if they are damaged or would be written elsewhere."""
     try:
         texts = json.loads(decompress(data, layout.records))
@@ -77,7 +81,10 @@ def parse_pack(data: bytes, layout: PrdLayout) -> dict[str, str]:
         inside = path.startswith((f"{layout.root}/", f"{LOGS}/")) and ".." not in path.split("/")
         if not inside or path in (layout.status, layout.records, layout.summary):
             raise make_pack_error(layout, f"it contains {path!r}, which is not a record of this PRD")
-    return texts
+    try:
+        return {path.encode().decode(): text.encode("utf-8", "surrogateescape") for path, text in texts.items()}
+    except UnicodeEncodeError as error:
+        raise make_pack_error(layout, "it contains characters that no file can contain") from error
 
 
 def make_pack_error(layout: PrdLayout, why: str) -> StateCorrupted:

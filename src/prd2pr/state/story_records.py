@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from prd2pr.domain.evidence import Proof
-from prd2pr.domain.records import Cycle, Document, RunRecord, share_field_sets
+from prd2pr.domain.evidence import Coverage, Evidence, Proof, RunSummary, TestResult, Verdict
+from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.records import Cycle, Document, Phase, RunRecord, Step, share_field_sets
 from prd2pr.errors import StateCorrupted
 from prd2pr.state.codec import decode_document
 from prd2pr.state.store import BranchState, read_evidence_blobs
@@ -48,9 +49,14 @@ def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[Pr
 def _read_proofs(
     state: BranchState, cycles: Mapping[str, Cycle], blobs: Mapping[ProofKey, str]
 ) -> dict[ProofKey, Proof]:
-    phases = {(story, step.n): step.phase for story in {key[0] for key in blobs} for step in cycles[story].steps}
-    wanted = {state.paths.evidence(*key, phases[key]): (key, blob) for key, blob in blobs.items()}
-    return _decode_blobs(state, Proof, wanted)
+    """Read proofs. Those that a squash left out of this repository are rebuilt from the cycles."""
+    steps = {(story, step.n): step for story in {key[0] for key in blobs} for step in cycles[story].steps}
+    present = state.store.git.find_present_blobs(blobs.values())
+    wanted = {
+        state.paths.evidence(*key, steps[key].phase): (key, blob) for key, blob in blobs.items() if blob in present
+    }
+    rebuilt = {key: rebuild_proof(cycles[key[0]], steps[key]) for key, blob in blobs.items() if blob not in present}
+    return {**rebuilt, **_decode_blobs(state, Proof, wanted)}
 
 
 class ProofReader(Mapping[ProofKey, Proof]):
@@ -85,6 +91,21 @@ class ProofReader(Mapping[ProofKey, Proof]):
     def get_blob(self, key: ProofKey) -> str:
         """Return the blob of a proof, or "" if there is none."""
         return self._blobs.get(key, "")
+
+
+def rebuild_proof(cycle: Cycle, step: Step) -> Proof:
+    """Return what the cycle's record says about a step whose evidence is not read: what passed, and which tests."""
+    run = None
+    if step.phase in GATED:
+        outcome = "failed" if step.phase is Phase.RED else "passed"
+        run = RunSummary.model_construct(
+            story=tuple(TestResult.model_construct(id=test, outcome=outcome, failure=None) for test in cycle.tests),
+            others_not_passed=(),
+        )
+    covered = tuple(Coverage(criterion=name, tests=tests) for name, tests in cycle.coverage.items())
+    evidence = Evidence(phase=step.phase, story=cycle.story, step=step.n, coverage=covered, note=step.note)
+    verdict = Verdict(phase=step.phase, accepted=True)
+    return Proof.model_construct(evidence=evidence.model_copy(update={"head_run": run}), verdict=verdict)
 
 
 def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:

@@ -57,6 +57,7 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
             "design": passed.design or cycle.design,
             "test_files": update_test_files(cycle, passed),
             "tests": list_tests_after(cycle, passed),
+            "coverage": cycle.coverage or {each.criterion: each.tests for each in passed.evidence.coverage or ()},
             "held_out": get_hidden_examples_after(cycle, passed),
             "blocked": "",
             "pre_implemented": cycle.pre_implemented or passed.evidence.pre_implemented,

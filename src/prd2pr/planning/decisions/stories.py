@@ -96,6 +96,7 @@ def abort_cycle(cycle: Cycle) -> Cycle:
             "blocked": "",
             "test_files": () if gone else cycle.test_files,
             "tests": () if gone else cycle.tests,
+            "coverage": {} if gone else cycle.coverage,
         }
     )
 

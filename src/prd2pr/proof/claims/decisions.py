@@ -20,6 +20,7 @@ from prd2pr.proof.claims.claim import StepClaim, make_claim_error
 from prd2pr.state.cursors import has_only_moved_forward
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
 from prd2pr.state.orders import is_valid_succession
+from prd2pr.state.packed_records import collect_records, parse_pack
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import is_progress
 from prd2pr.workflow.commits.decisions import (
@@ -175,7 +176,7 @@ def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]
 def check_packing(claim: StepClaim) -> Iterator[Finding]:
     """Check that the step that completes the PRD packs its records, and no other step does.
 
-    That the packed records are those of the parent is checked like the files of any other step.
+    That the records are those of the parent is checked like the files of any other step.
     """
     state, git = claim.state, claim.state.store.git
     there = {entry.path for entry in git.entries(claim.commit.sha, state.paths.root)}
@@ -183,8 +184,14 @@ def check_packing(claim: StepClaim) -> Iterator[Finding]:
     expected = packed | {state.paths.status, claim.evidence_path}
     for path in sorted(there ^ expected if claim.completes else there & packed):
         yield make_claim_error("VER106", "the records of a PRD are packed when it is complete, and only then", path)
-    assert state.prd is not None, "decisions need a plan"
-    if claim.completes and git.read(claim.commit.sha, state.paths.summary) != encode_summary(state):
+    if not claim.completes or not packed <= there:
+        return
+    records = collect_records(git, state.tree, state.paths, {claim.evidence_path, *claim.removable})
+    if parse_pack(git.read(claim.commit.sha, state.paths.records) or b"", state.paths) != records:
+        yield make_claim_error("VER106", "the pack contains other files than the records", state.paths.records)
+    if state.prd is None:
+        yield make_claim_error("VER106", "the pack has no prd.json", state.paths.records)
+    elif git.read(claim.commit.sha, state.paths.summary) != encode_summary(state):
         yield make_claim_error("VER106", "the summary does not match the records", state.paths.summary)
 
 
