@@ -70,7 +70,7 @@ class StateReader:
 
     @cached_property
     def _tree(self) -> str:
-        return restore_all_records(self.git, self.tree)
+        return restore_all_records(self.git, self.tree, lambda problem: self.problems.append(problem.what))
 
     @cached_property
     def _entries(self) -> tuple[TreeEntry, ...]:

@@ -107,7 +107,7 @@ class RepositoryShelf:
         """Yield each PRD once, preferring its local branch to the remote one, and both to the merged state."""
         seen: set[str] = set()
         for location in (*self._list_branches("refs/heads/"), *self._list_branches(REMOTE_REFS), *self._list_merged()):
-            if location.prd not in seen and self.git.read(location.head, PrdLayout(location.prd).prd) is not None:
+            if location.prd not in seen and has_plan(self.git, location):
                 seen.add(location.prd)
                 yield location
 
@@ -122,6 +122,11 @@ class RepositoryShelf:
         for prd in list_prd_ids(self.git, head):
             if ID.fullmatch(prd):
                 yield PrdLocation(prd, self.git.head_branch() or head[:10], head)
+
+
+def has_plan(git: Git, location: PrdLocation) -> bool:
+    layout = PrdLayout(location.prd)
+    return any(git.find_blob(location.head, path) for path in (layout.prd, layout.records))
 
 
 def read_head_config(git: Git) -> Config:

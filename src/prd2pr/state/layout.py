@@ -26,9 +26,13 @@ COMPRESSED = ".gz"
 ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
 
 
+def is_id(text: str) -> bool:
+    return bool(ID.fullmatch(text)) and ".." not in text and not text.endswith(".lock")
+
+
 def check_id(text: str, what: str = "id") -> str:
     """Check an id, which becomes a file name and part of a branch name, so `..` and `.lock` are not allowed."""
-    if not ID.fullmatch(text) or ".." in text or text.endswith(".lock"):
+    if not is_id(text):
         raise InputInvalid(
             f"{text!r} is not a valid {what}: it becomes a file name",
             where=what,

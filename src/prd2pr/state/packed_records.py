@@ -8,13 +8,13 @@ screenshots are left to the branch's history.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
-from prd2pr.errors import StateCorrupted
+from prd2pr.errors import StateCorrupted, StateProblem
 from prd2pr.state.codec import compress, decompress
 from prd2pr.state.git import Git
-from prd2pr.state.layout import LOGS, PRDS, PrdLayout
+from prd2pr.state.layout import LOGS, PRDS, PrdLayout, is_id
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,19 @@ def restore_records(git: Git, treeish: str, layout: PrdLayout) -> str:
     return git.edit_tree(treeish, {**records, layout.records: None, layout.summary: None})
 
 
-def restore_all_records(git: Git, treeish: str) -> str:
-    """Return the tree with the records of all complete PRDs unpacked."""
+def restore_all_records(git: Git, treeish: str, report: Callable[[StateProblem], None] | None = None) -> str:
+    """Return the tree with the records of all complete PRDs unpacked.
+
+    With `report`, a damaged pack is reported and left packed.
+    """
     tree = git.tree(treeish)
-    for prd in git.directories(tree, PRDS):
-        tree = restore_records(git, tree, PrdLayout(prd))
+    for prd in filter(is_id, git.directories(tree, PRDS)):
+        try:
+            tree = restore_records(git, tree, PrdLayout(prd))
+        except StateProblem as problem:
+            if report is None:
+                raise
+            report(problem)
     return tree
 
 

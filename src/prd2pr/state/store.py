@@ -152,7 +152,8 @@ def read_evidence_blobs(git: Git, blobs: Iterable[str], where: str) -> dict[str,
         raise StateCorrupted(
             f"evidence of {where} is not in this repository: {problem.what}",
             where=where,
-            remedy="if this clone is shallow, fetch the history of the branch: git fetch --unshallow",
+            remedy="fetch the history of the branch: of a shallow clone with git fetch --unshallow, after a squash or "
+            "rebase with git fetch origin 'refs/prd2pr/archive/*:refs/prd2pr/archive/*'",
         ) from problem
 
 

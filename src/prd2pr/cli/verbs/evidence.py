@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 
 from prd2pr.cli.active_prds import ActivePrd, select_prds
 from prd2pr.cli.context import open_repository
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.records import Phase
-from prd2pr.errors import InputInvalid, UsageProblem
+from prd2pr.errors import UsageProblem
 from prd2pr.state.codec import decode_document, encode_lines, encode_pretty
 from prd2pr.state.commit_message import compute_evidence_digest
 from prd2pr.state.evidence_files import summarize_step
 from prd2pr.state.layout import PLAN_STORY
 
+STEP_NUMBER = re.compile(r"[0-9]{1,9}")
 EXAMPLE = "prd2pr evidence loyalty-1/3, or with the PRD's id: prd2pr evidence loyalty/loyalty-1/3"
 
 
@@ -38,8 +40,8 @@ def parse_step(text: str) -> tuple[str | None, str, int]:
     """Return the PRD if it is given, the story and the number of a step such as loyalty/loyalty-1/3."""
     *prd, story, number = ["", *text.split("/")]
     prd = [part for part in prd if part]
-    if len(prd) > 1 or not story or not number.isdecimal():
-        raise InputInvalid(f"{text!r} is not a step", where="STEP", remedy=EXAMPLE)
+    if len(prd) > 1 or not story or not STEP_NUMBER.fullmatch(number):
+        raise UsageProblem(f"{text!r} is not a step", where="STEP", remedy=EXAMPLE)
     return (prd[0] if prd else None), story, int(number)
 
 

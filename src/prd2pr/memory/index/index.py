@@ -27,6 +27,7 @@ from prd2pr.memory.index.update import (
     update_rows,
 )
 from prd2pr.state.git import Git
+from prd2pr.state.packed_records import restore_all_records
 
 INDEX_FILE_NAME = "index.db"
 MAX_ATTEMPTS = 5  # another process may update the file to another commit between our writing and reading
@@ -66,7 +67,9 @@ class MemoryIndex:
         With `code`, it includes the tables of files, symbols, dependencies and tests.
         """
         scopes: tuple[IndexScope, ...] = ALL_SCOPES if code else ("state",)
-        index = cls(git, git.tree(commit), scopes, IndexFile(git.private / INDEX_FILE_NAME), find_embedder())
+        index = cls(
+            git, restore_all_records(git, commit), scopes, IndexFile(git.private / INDEX_FILE_NAME), find_embedder()
+        )
         index._connection = index._open_on_disk() or index._build_in_memory()
         return index
 

@@ -328,7 +328,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     own |= {paths.status, paths.backlog, paths.progress, paths.circuits, ATTRIBUTES}
     screenshots = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
-        own |= {paths.prd} | ({PROJECT} if claim.parent.read_bytes(PROJECT) is None else set())
+        own |= {paths.prd} | (set() if claim.parent.planned else {PROJECT})
     roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
     if claim.step.phase is Phase.PLAN:
         roots[f"{paths.root}/sprints/"] = ".json"
