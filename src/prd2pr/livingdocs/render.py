@@ -30,7 +30,6 @@ from prd2pr.domain.documents import (
     list_documents,
     list_living_paths,
 )
-from prd2pr.domain.evidence import Evidence, Proof, RunSummary, TestResult, Verdict
 from prd2pr.domain.machines.phase_transitions import set_story_status
 from prd2pr.domain.memory_records import Memory
 from prd2pr.domain.paths import CONVENTIONS, PathRules, promote
@@ -70,6 +69,7 @@ from prd2pr.livingdocs.state import StateReader
 from prd2pr.livingdocs.text import extract_first_sentences
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.store import BranchState
+from prd2pr.state.story_records import rebuild_proof
 from prd2pr.templating import Filters, get_environment
 from prd2pr.views.stories.trace import list_uncovered_requirements
 from prd2pr.views.untrusted_text import escape_line, escape_prose, format_code_span
@@ -130,24 +130,13 @@ def apply_integration(worked: PrdHistory, story: str, cycle: Cycle, refused: tup
         worked,
         backlog=set_story_status(worked.backlog, story, "done"),
         cycles={**worked.cycles, story: after},
-        proofs={**worked.proofs, (story, n): _build_accepted_proof(after)},
+        proofs={**worked.proofs, (story, n): rebuild_proof(after, after.steps[-1])},
     )
 
 
 def _promote_test_id(test: str, story: str) -> str:
     path, mark, name = test.partition("::")
     return f"{promote(path, story)}{mark}{name}"
-
-
-def _build_accepted_proof(cycle: Cycle) -> Proof:
-    """Build the proof of an accepted integration, in which the tests pass in their new place."""
-    results = tuple(TestResult(id=test, outcome="passed") for test in cycle.tests)
-    run = RunSummary(
-        collected=len(results), passed=len(results), failed=0, errors=0, skipped=0, seconds=0, exit_status=None,
-        sandbox="", honest=True, story=results,
-    )  # fmt: skip
-    evidence = Evidence(phase=Phase.INTEGRATED, story=cycle.story, head_run=run)
-    return Proof(evidence=evidence, verdict=Verdict(phase=Phase.INTEGRATED, accepted=True))
 
 
 def quote_path(path: str) -> str:
