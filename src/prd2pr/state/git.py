@@ -328,7 +328,8 @@ class Git:
 
     def find_present_blobs(self, blobs: Iterable[str]) -> frozenset[str]:
         """Return the blobs that this repository has."""
-        infos = ((name, self._objects.info(name)) for name in dict.fromkeys(blobs))
+        names = list(dict.fromkeys(blobs))
+        infos = zip(names, self._objects.infos(names), strict=True)
         return frozenset(name for name, found in infos if found and found.kind == "blob")
 
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
