@@ -36,16 +36,23 @@ def encode_document(document: Document) -> bytes:
     return b"{" + b",\n ".join((to_json(single)[1:-1], *map(_dump_field, lists, lists.values()))) + b"}\n"
 
 
-def encode_lines(document: Document) -> bytes:
-    """Encode with one line per field, for documents that people read."""
-    raw = _dump_document(document)
-    return b"{" + b",\n ".join(map(_dump_field, raw, raw.values())) + b"}\n"
-
-
 def _dump_field(key: str, value: Any) -> bytes:
-    if not _is_list_of_objects(value):
-        return to_json(key) + b":" + to_json(value)
     return to_json(key) + b":[\n  " + b",\n  ".join(map(to_json, value)) + b"]"
+
+
+def encode_lines(document: Document) -> bytes:
+    """Encode with spaces, and one line per field and item, for documents that people read."""
+    fields = _dump_document(document).items()
+    lines = ",\n ".join(f"{_format(key)}: {_format_items(value)}" for key, value in fields)
+    return f"{{{lines}}}\n".encode()
+
+
+def _format_items(value: Any) -> str:
+    return "[\n  " + ",\n  ".join(map(_format, value)) + "]" if _is_list_of_objects(value) else _format(value)
+
+
+def _format(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def encode_pretty(document: Document) -> bytes:

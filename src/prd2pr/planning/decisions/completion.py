@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.branch_records import BranchRecords
@@ -50,7 +49,6 @@ class BuiltStory(Record):
 class CompletionSummary(Document):
     """What was built for a PRD, stored as `summary.json`."""
 
-    item_lines: ClassVar[bool] = True
     prd: str
     title: str
     path: str

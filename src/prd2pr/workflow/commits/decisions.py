@@ -15,7 +15,7 @@ from prd2pr.planning.decisions.completion import COMPLETED, summarize_prd
 from prd2pr.planning.decisions.records import format_decision_command, format_decision_reason
 from prd2pr.planning.decisions.regressions import REGRESSED
 from prd2pr.planning.decisions.unmet import UNMET
-from prd2pr.state.codec import encode_document
+from prd2pr.state.codec import encode_lines
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
@@ -89,7 +89,7 @@ def has_recorded_evidence(state: BranchState) -> bool:
 
 def encode_summary(state: BranchState) -> bytes:
     assert state.prd is not None, "decisions need a plan"
-    return encode_document(summarize_prd(state.prd, state.backlog, state.cycle))
+    return encode_lines(summarize_prd(state.prd, state.backlog, state.cycle))
 
 
 def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:
