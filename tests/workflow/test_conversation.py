@@ -113,6 +113,19 @@ def test_one_answer_delivers_all_stories(multiples):
     assert multiples.git("for-each-ref", "refs/prd2pr/aside") == ""
 
 
+def test_a_refused_refactoring_is_asked_for_once_more(multiples):
+    multiples.configure(f"{SETTINGS}refactoring: always\n")
+    multiples.answers[key("double")] = deliver(NAMES)
+    wrong = use("write_file", path=SOURCE, content=code(NAMES, "quadruple"))
+    unchanged = submit("quadruple", "nothing_to_do")
+    for attempt, blocks in enumerate(([wrong, submit("quadruple")], [unchanged]), 1):
+        multiples.answers[f"calc-3/refactor/programmer/{attempt}/1"] = number(blocks)
+    done = multiples.run()
+    assert done.status == 0, done.out + done.err
+    assert multiples.phases() == ["plan(calc)", *steps(*NAMES)]
+    assert run_record(multiples)["spend"]["calls"] == 4
+
+
 def test_a_refused_story_is_repaired_and_later_ones_need_no_new_call(multiples):
     """The second of three is wrong; the third of the same answer is applied on top of its repair."""
     multiples.answers[key("double")] = deliver(NAMES, wrong="triple")

@@ -287,7 +287,8 @@ def _select_relevant_files(task: RoleTask) -> ShownFiles:
 
 def render_next_delivery(variables: Mapping[str, object]) -> str:
     """Return a later message of a conversation: results of the delivered stories, and the stories to deliver next."""
-    return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(variables).strip()
+    absent = dict.fromkeys(("judged", "returned", "refactored", "now", "later", "cut", "advice"), "")
+    return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(absent | dict(variables)).strip()
 
 
 def _planned_files_limit(task: RoleTask) -> int:
