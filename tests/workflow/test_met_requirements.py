@@ -112,6 +112,18 @@ def test_tests_that_notice_no_mutant_are_refused(world: World) -> None:
     assert len(refused) == 1
 
 
+def test_a_refusal_does_not_name_that_verifying_tests_pass(world: World) -> None:
+    vague = file_of("calc-1", ("double", 2), ("triple", 3))
+    vague[0]["input"]["content"] += '\n\ndef test_nothing():\n    """calc-1.c1"""\n    assert True\n'
+    world.answers["calc-1/red/programmer/1/1"] = number([*vague, submit("calc-1"), *negate("calc-2")])
+    both = file_of("calc-1", ("double", 2), ("triple", 3))
+    world.answers["calc-1/red/programmer/2/1"] = number([*both, submit("calc-1")])
+    done = world.run()
+    assert done.status == 0, done.out + done.err
+    (refused,) = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))["refused"]
+    assert refused["codes"] and "RED105" not in refused["codes"]
+
+
 def test_what_is_not_met_becomes_a_story(world: World) -> None:
     world.write({"src/calc/sums.py": CODE.replace("n * 3", "n * 4")})
     world.commit("triple is wrong")

@@ -179,3 +179,13 @@ def test_a_conftest_affects_the_tests_below_it() -> None:
     override = "import pytest\n\n@pytest.fixture\ndef rate():\n    return 0\n"
     assert reported({"conftest.py": override}) != []
     assert reported({"tests/new/conftest.py": override}) == []
+
+
+def test_a_conftest_cannot_replace_a_test_modules_own_fixture() -> None:
+    fixture = "import pytest\n\n@pytest.fixture\ndef shop():\n    return 1\n"
+    module = {"tests/test_shop.py": f"{fixture}\ndef test_it(shop):\n    assert shop\n"}
+    later = {**module, "tests/conftest.py": fixture}
+    assert list(check_existing_helpers(module, later, frozenset())) == []
+    passed_on = {**module, "conftest.py": "from tests.test_shop import shop\n"}
+    (replaced,) = check_existing_helpers(passed_on, {**passed_on, **later}, frozenset())
+    assert replaced.path == "tests/conftest.py"

@@ -59,6 +59,7 @@ from prd2pr.workflow.phases.judgment import (
     find_last_codes,
     find_unmet,
     is_already_built,
+    is_passing_at_once,
     judge_already_built,
     judge_design,
     judge_tree,
@@ -243,7 +244,7 @@ def prove_with_examples(
     tests_only = drop_code_changes(session, position.base_tree, tree)
     red, trial, lacking = judge_red_with_examples(session, position, tests_only, trial)
     red = replace(red, explanation=delivery.explanation, work_tree=tree)
-    if is_already_built(red) and (story.verify_only or attempt.was_refused):
+    if (story.verify_only and is_passing_at_once(red)) or (attempt.was_refused and is_already_built(red)):
         judged = judge_already_built(session, position, replace(red, work_tree=tests_only))
         built = accept_already_built(judged)
         if isinstance(built, AcceptedPhase):
@@ -450,8 +451,9 @@ def ask_for_refactoring(session: Session, position: Position, measures: str, num
         return found
     history = load_history(session)
     last = next((each for each in reversed(history.deliveries) if each.story == story), None)
+    files = "Its files are as they were before."
     returned = (
-        [{"story": story, "number": 0, "text": last.reason, "files": "Its files are as they were before."}]
+        [{"story": story, "number": 0, "text": last.reason, "advice": "", "files": files}]
         if last is not None and last.phase is Phase.REFACTOR and last.reason
         else []
     )

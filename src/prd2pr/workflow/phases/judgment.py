@@ -103,6 +103,11 @@ def is_already_built(judged: JudgedAttempt) -> bool:
     return {finding.code for finding in judged.verdict.errors} == {"RED105"}
 
 
+def is_passing_at_once(judged: JudgedAttempt) -> bool:
+    """Return whether all new tests already pass, whatever else is wrong."""
+    return any(finding.code == "RED105" for finding in judged.verdict.errors)
+
+
 def judge_already_built(session: Session, position: Position, red: JudgedAttempt) -> JudgedAttempt:
     """Judge with GREEN a story whose new tests already pass, without claiming RED."""
     judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)

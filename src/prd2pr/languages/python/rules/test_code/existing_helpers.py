@@ -169,7 +169,7 @@ def _check_new_setup(
     """Report new setup that affects existing tests: autouse fixtures, and fixtures that replace another one."""
     if path not in before and not _is_conftest_above(path, before, naming):
         return
-    known, fixtures = _get_definitions(before.get(path, ""), naming), _list_fixture_names(before, naming)
+    known, fixtures = _get_definitions(before.get(path, ""), naming), _list_replaceable_fixtures(before, naming)
     for name, later in _get_definitions(text, naming).items():
         value = later[-1].value
         if name in known or not isinstance(value, FunctionNode):
@@ -188,14 +188,16 @@ def _is_conftest_above(path: str, before: Mapping[str, str], naming: TestNaming)
     return name == "conftest.py" and any(naming.is_module(other) and other.startswith(below) for other in before)
 
 
-def _list_fixture_names(texts: Mapping[str, str], naming: TestNaming) -> set[str]:
-    return {
-        each.value.name
-        for text in texts.values()
-        for found in _get_definitions(text, naming).values()
-        for each in found
-        if isinstance(each.value, FunctionNode) and is_fixture(each.value)
-    }
+def _list_replaceable_fixtures(texts: Mapping[str, str], naming: TestNaming) -> set[str]:
+    """List the fixtures that a new one can replace. Those of a test module always win over those of a conftest."""
+    fixtures: set[str] = set()
+    shared: set[str] = set()
+    for path, text in texts.items():
+        for name, found in _get_definitions(text, naming).items():
+            values = (each.value for each in found)
+            fixtures |= {value.name for value in values if isinstance(value, FunctionNode) and is_fixture(value)}
+            shared |= set() if naming.is_module(path) else {name.rpartition(".")[2]}
+    return fixtures & shared
 
 
 def _runs_automatically(each: Definition) -> bool:
