@@ -183,7 +183,7 @@ BUILDER = Role(
 FUSED = Role(
     "fused", "Fused", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, fused=True, uses_memory=True,
     moment=RoleTiming.RED,
-    summary="With `strategy: fused`, and always in `quick`: tests and code in one answer.",
+    summary="With `strategy: fused`, and instead of `strict` in `quick`: tests and code in one answer.",
     blocks_when="Criteria that contradict each other or tests that must stay.",
 )  # fmt: skip
 PROGRAMMER = Role(

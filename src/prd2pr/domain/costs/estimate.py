@@ -24,9 +24,8 @@ ROLES_OF_PRD = ("why", "research", "documentation", "security", "estimator", "re
 PLAN_PASS_ROLES = ("decomposer_tasks", "decomposer_criteria")  # used instead of the planner for a plan in passes
 ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
 ROLES_OF_FUSED_STORY = ("architect", "fused", "refactorer")
-# One answer of the conversation delivers about so many stories.
 PROGRAMMER_ROLE = "programmer"
-STORIES_PER_ANSWER = 4
+STORIES_PER_ANSWER = 4  # how many stories one answer of a conversation delivers on average
 # The design, then the change itself, without tests.
 ROLES_OF_UNTESTED_STORY = ("architect", "builder")
 # These roles write prose rather than code: a verdict with reasons, or a list of risks.
@@ -112,8 +111,8 @@ def estimate_backlog(
 ) -> Estimate:
     """Estimate the open stories.
 
-    With `fused`, which `quick` always uses, tests and code are written in one call, and with `converses` those of
-    several stories. `learnt` is the Estimator's verdict.
+    With `fused`, which `quick` implies, one call writes tests and code; with `converses`, those of several stories.
+    `learnt` is the Estimator's verdict.
     """
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)
