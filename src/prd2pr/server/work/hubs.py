@@ -10,7 +10,6 @@ import httpx
 
 from prd2pr.github.client.factory import check_repository_name, open_hub
 from prd2pr.github.client.hub import GitHubHub
-from prd2pr.github.client.tokens import TokenSource
 from prd2pr.github.setup.app_permissions import DISPATCH_ACCESS, AccessLevel
 from prd2pr.retry import RetryPolicy
 from prd2pr.server.installations import open_installations, read_app_key
@@ -44,33 +43,26 @@ class HubPool:
         self.installations = open_installations(settings)
         self._permissions = permissions or DISPATCH_ACCESS
         self._transport = SharedTransport()
-        self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
+        self._open: OrderedDict[str, GitHubHub] = OrderedDict()
         self._lock = threading.Lock()
 
     def get_hub(self, repository: str) -> GitHubHub:
         """Return the repository's client. Batches of a repository run one at a time, so only one thread uses it."""
-        return self._get_open(repository)[0]
-
-    def get_tokens(self, repository: str) -> TokenSource:
-        return self._get_open(repository)[1]
-
-    def _get_open(self, repository: str) -> tuple[GitHubHub, TokenSource]:
         with self._lock:
-            both = self._open.pop(repository, None) or self._open_repository(check_repository_name(repository))
-            self._open[repository] = both
+            hub = self._open.pop(repository, None) or self._open_hub(check_repository_name(repository))
+            self._open[repository] = hub
             while len(self._open) > MAX_OPEN_HUBS:
-                self._open.popitem(last=False)[1][0].close()
-            return both
+                self._open.popitem(last=False)[1].close()
+            return hub
 
-    def _open_repository(self, repository: str) -> tuple[GitHubHub, TokenSource]:
+    def _open_hub(self, repository: str) -> GitHubHub:
         api_url = self.settings.github_api_url
         tokens = self.installations.source_for(repository, self._permissions)
-        hub = open_hub(repository, token=tokens, api_url=api_url, policy=RETRY_POLICY, transport=self._transport)
-        return hub, tokens
+        return open_hub(repository, token=tokens, api_url=api_url, policy=RETRY_POLICY, transport=self._transport)
 
     def close(self) -> None:
         with self._lock:
             while self._open:
-                self._open.popitem()[1][0].close()
+                self._open.popitem()[1].close()
             self._transport.close_pool()
         self.installations.close()
