@@ -51,7 +51,7 @@ def run_order(directory: str, order: Order) -> LocalOrderResult:
     options = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
     with open_repository(directory) as git, Terminal(sys.stderr) as progress:
         prd = select_prds(git, order.prd)[0].prd
-        # Not even the project's interpreter may run: it could read the App's key of the server.
+        # Not even the project's interpreter may run: it could read the server's App key.
         repository = replace(open_context(directory, None, many=False).repository, runs_tests=False)
         session = make_local_session(repository, prd, options, progress)
         with session.git:

@@ -155,13 +155,13 @@ _CHECK_WORDS = frozenset({"test", "tests", "runtests", "ci", "check", "checks", 
 _TEST_RUN_WORDS = frozenset({"test", "tests", "runtests", "ci"})
 _DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
 
-# They decide from where dependencies come and what is sent there, and some are programs.
+# They decide where dependencies come from and what is sent there, and some are programs.
 _INSTALLER_SETTINGS = (
     *(".npmrc", ".yarnrc", ".yarnrc.y*ml", ".pnpmfile.*", "pnpm-workspace.yaml", "bunfig.toml", ".bunfig.toml"),
     *("pip.conf", "pip.ini", ".pypirc", ".pydistutils.cfg", "uv.toml", "poetry.toml", ".condarc"),
     *("nuget.config", ".gemrc", ".netrc", "_netrc"),
 )
-# An editor, a shell, a hook manager or a workflow executes them, or they say who must approve that.
+# Editors, shells, hook managers or workflows execute them; CODEOWNERS decides who must approve changes.
 _EXECUTED_SETTINGS = (
     *("codeowners", "action.yml", "action.yaml", ".envrc", "*.code-workspace", ".gitpod.yml", "devfile.y*ml"),
     *(".mise.toml", "mise.toml", ".tool-versions", "lefthook.y*ml", ".lefthook.y*ml", ".huskyrc*", ".lfsconfig"),

@@ -467,7 +467,7 @@ class RoleSpend(Record):
     spend: Spend = Spend()
 
 
-UNFINISHED_OUTCOMES = ("planned", " passed", " integrated")  # ends of outcomes after which a run usually goes on
+UNFINISHED_OUTCOMES = ("planned", " passed", " integrated")  # endings of outcomes after which a run usually continues
 RUN_DONE = "done: every story is finished"  # the outcome of a run after which nothing is left
 REPLAY_OF = "replay of "  # start of the name of a model that replays a recording
 

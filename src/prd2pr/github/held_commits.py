@@ -45,7 +45,7 @@ def is_due(commit: CommitOnBranch) -> bool:
 
 
 def is_presentable(git: Git, prd: str, published: str, head: str) -> bool:
-    """Whether the suite passes at a head of our steps, as far as it did at the published one."""
+    """Whether `head` can be pushed: its code is that of `published`, or no story has failing tests or a draft."""
     unchanged = git.code_tree(published) == git.code_tree(head)
     return unchanged or not has_unproven_work(StateStore(git, prd).load(head))
 

@@ -38,7 +38,7 @@ class RemotePrd:
     subject: Subject
     head: str | None  # with the commits that are held back
     pull: Pull | None
-    published: str | None = None  # what GitHub's branch is at
+    published: str | None = None  # the head of the branch on GitHub
 
     @property
     def branch(self) -> str:

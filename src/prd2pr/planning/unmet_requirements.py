@@ -1,4 +1,4 @@
-"""Requirements that the plan took for met, and whose tests fail: a story of their own builds them."""
+"""Build requirements that the plan classified as met but whose tests fail, in a story of their own."""
 
 from __future__ import annotations
 

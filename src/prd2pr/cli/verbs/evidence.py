@@ -1,4 +1,4 @@
-"""`prd2pr evidence STEP`: print the recorded evidence of a step, also if it is only in the branch's history."""
+"""`prd2pr evidence STEP`: print the recorded evidence of a step, even if it is only in the branch's history."""
 
 from __future__ import annotations
 

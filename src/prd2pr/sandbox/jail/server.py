@@ -217,7 +217,7 @@ def _list_parents() -> Iterator[tuple[int, int]]:
 
 
 def _kill(process: int) -> None:
-    """Kill the process and its group, since a group cannot outrun its end by forking."""
+    """Kill the process and its group, so that a process that keeps forking cannot escape."""
     try:
         group = os.getpgid(process)
         if group != os.getpgrp():

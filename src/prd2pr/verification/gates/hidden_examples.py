@@ -75,7 +75,7 @@ FAILURE_DESCRIPTIONS = {
 
 
 def check_criteria_named(evidence: Evidence) -> Iterator[Finding]:
-    """Check in RED that each hidden example names a criterion. If the example fails, the coder sees nothing else."""
+    """Check in RED that each hidden example names a criterion. If it fails, the builder sees only the criterion."""
     held = evidence.held_out
     if held is None or evidence.coverage is None:
         return

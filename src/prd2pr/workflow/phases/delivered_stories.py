@@ -238,7 +238,7 @@ def prove_story(
 def prove_with_examples(
     session: Session, position: Position, delivered: DeliveredTree, trial: ExampleTrial, attempt: ProofAttempt
 ) -> ProvedStory | RefusedStory | ExampleTrial:
-    """Judge RED and GREEN with the story's hidden examples, or return the examples without some that fail alone."""
+    """Judge RED and GREEN with the hidden examples. If the judge drops some, return the others."""
     (delivery, tree), design, story = delivered, position.cycle.design, position.story
     assert design is not None, "passed in advance"
     tests_only = drop_code_changes(session, position.base_tree, tree)

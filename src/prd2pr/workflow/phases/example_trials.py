@@ -186,7 +186,7 @@ def find_story_examples(session: Session, position: Position, ahead: Iterable[St
 
 
 def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output) -> None:
-    """Keep an answer that code gives in place of a role that gave none."""
+    """Store a default answer for a role that gave no usable one."""
     record = RoleRecord(
         role=question.role.name, story=question.story, at=session.clock.now(), output=answer.model_dump(mode="json")
     )
@@ -270,7 +270,7 @@ def judge_red_with_examples(
 
 
 def _explain_refusal(trial: ExampleTrial, errors: Iterable[Finding]) -> dict[int, tuple[str, str]]:
-    """Return why RED refuses which example. If that is not known of any, all are refused."""
+    """Map the number of each refused example to code and message. If no finding names an example, all are refused."""
     listed = [*errors]
     numbers = {each.number for each in trial.active}
     found = {
@@ -330,7 +330,7 @@ def judge_failed_examples(
 
 
 def _rule_without_judge(example: HiddenExample, answer: str, is_last: bool) -> Ruling:
-    """Refuse the code while attempts are left. Then the example is set aside, since nobody has found it to be right."""
+    """Refuse the code while attempts are left; on the last one set the example aside, since nobody has confirmed it."""
     if not is_last:
         return Ruling(example=example.name, verdict="code wrong", reason="the judge gave no ruling", answer=answer)
     return Ruling(
@@ -350,7 +350,7 @@ def load_rulings(session: Session, position: Position) -> tuple[Ruling, ...]:
 
 
 def list_failed_examples(trial: ExampleTrial, green: JudgedAttempt) -> dict[int, str]:
-    """Return what the code does instead of the examples that fail, if nothing else refuses it."""
+    """Map each failing example to what the code does instead; empty if GREEN refuses for other reasons too."""
     evidence = green.evidence
     if green.verdict.accepted or not all(concerns_hidden_examples(each) for each in green.verdict.errors):
         return {}

@@ -173,15 +173,15 @@ def collect_open_points(session: Session, grouping: Grouping, taken: tuple[Cycle
 
 
 def plan_criteria(
-    context: PlanningContext, stories: tuple[StoryDraft, ...], known: written.Criteria, stand: PlanPart
+    context: PlanningContext, stories: tuple[StoryDraft, ...], known: written.Criteria, earlier: PlanPart
 ) -> WrittenCriteria:
     """Ask for the missing criteria.
 
-    `known` are the criteria in the PRD, and `stand` are the questions and assumptions of earlier passes.
+    `known` are the criteria in the PRD, and `earlier` contains the questions and assumptions of earlier passes.
     """
     report, prd = measure_pass(context), context.session.prd
     missing = written.select_stories_without_criteria(prd, stories, known)
-    parts = [replace(stand, name=part.name, stories=part.stories) for part in build_parts("criteria", missing)]
+    parts = [replace(earlier, name=part.name, stories=part.stories) for part in build_parts("criteria", missing)]
     queries = [make_criteria_question(part, known) for part in parts]
     answers = ask_all(context, DECOMPOSER_CRITERIA, queries)
     found = dict(known)
