@@ -13,7 +13,7 @@ from prd2pr.config import Config
 from prd2pr.config import TestRun as RunSettings
 from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.state.git import Git
-from prd2pr.verification.changeset.judgement import judge_changeset
+from prd2pr.verification.changeset.judgment import judge_changeset
 from prd2pr.verification.changeset.observation import observe_changeset
 from prd2pr.verification.gather.context import GatherContext
 from prd2pr.verification.run_cache import CachedRunner

@@ -21,7 +21,7 @@ from prd2pr.domain.evidence import (
     TestResult,
 )
 from prd2pr.domain.records import NOTHING_TO_REFACTOR, Phase, PlannedSymbol, format_untested_note
-from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, BehaviourDifference, DifferentialResult, UncoveredLine
+from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, BehaviorDifference, DifferentialResult, UncoveredLine
 from prd2pr.domain.results.isolation import PROTECTIONS, format_sandbox
 from prd2pr.domain.results.mutation import MutantResult, MutationResult
 from prd2pr.domain.results.removal import Removal
@@ -503,7 +503,7 @@ def test_refactor_keeps_values_and_kinds(before: str, after: str | None, *, same
 
 
 def test_refactor_keeps_the_outcome_of_every_call() -> None:
-    grave = BehaviourDifference(
+    grave = BehaviorDifference(
         function="a.f", path="a.py", given="f(9)", before="0", after="1", origin="near", grave=True
     )
     told = grave.model_copy(update={"grave": False, "origin": "odd"})

@@ -19,7 +19,7 @@ from prd2pr.domain.evidence import (
 )
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import HiddenExampleFile, Record
-from prd2pr.domain.results.differential import BehaviourDifference as Changed
+from prd2pr.domain.results.differential import BehaviorDifference as Changed
 from prd2pr.domain.results.differential import ComparedFunction, UncoveredLine
 from prd2pr.domain.results.mutation import MemorizedFunction, MutantResult, MutationResult, TestVariation
 from prd2pr.domain.results.mutation import ReplayDifference as Replayed

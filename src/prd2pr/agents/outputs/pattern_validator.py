@@ -16,7 +16,7 @@ _LIST_ITEM = re.compile(r"^[-*+] +(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 SCORES: dict[str, float] = {"wholly": 100, "mostly": 75, "partly": 40, "not": 0}
 
 
-class PatternJudgement(Record):
+class PatternJudgment(Record):
     pattern: str = Field(max_length=120, description="Id of a pattern that is listed.")
     followed: Followed
     path: str = Field(default="", max_length=300, description="The file that it is about.")
@@ -28,7 +28,7 @@ class PatternJudgement(Record):
 class PatternAnswer(Record):
     """One line for each pattern that is listed."""
 
-    patterns: tuple[PatternJudgement, ...] = Field(max_length=40)
+    patterns: tuple[PatternJudgment, ...] = Field(max_length=40)
 
 
 def extract_convention_rules(texts: Mapping[str, str]) -> dict[str, str]:
@@ -46,15 +46,15 @@ def extract_convention_rules(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def drop_unknown_patterns(answer: PatternAnswer, patterns: Iterable[str]) -> PatternAnswer:
-    """Keep the first judgement of each known pattern and file."""
-    known, kept = frozenset(patterns), dict[tuple[str, str], PatternJudgement]()
+    """Keep the first judgment of each known pattern and file."""
+    known, kept = frozenset(patterns), dict[tuple[str, str], PatternJudgment]()
     for each in answer.patterns:
         if each.pattern in known:
             kept.setdefault((each.pattern, each.path), each)
     return answer.model_copy(update={"patterns": tuple(kept.values())})
 
 
-def compute_compliance(judged: Iterable[PatternJudgement]) -> float | None:
+def compute_compliance(judged: Iterable[PatternJudgment]) -> float | None:
     """Return the mean score of the applicable patterns from 0 to 100, or None if none applies."""
     scores = [SCORES[each.followed] for each in judged if each.followed in SCORES]
     return round(sum(scores) / len(scores), 1) if scores else None

@@ -18,7 +18,7 @@ from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
 from prd2pr.errors import CannotJudge, NotARepository, SetupProblem, StateProblem, UnknownRevision, UsageProblem
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import Git
-from prd2pr.verification.changeset.judgement import build_report, judge_changeset
+from prd2pr.verification.changeset.judgment import build_report, judge_changeset
 from prd2pr.verification.changeset.observation import observe_changeset
 
 TRAILER = "Refactoring"
@@ -36,7 +36,7 @@ class Changeset:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Check the changeset. A problem that prevents a judgement is not a refusal."""
+    """Check the changeset. A problem that prevents a judgment is not a refusal."""
     try:
         return check(options)
     except (SetupProblem, StateProblem) as problem:

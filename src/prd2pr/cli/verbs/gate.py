@@ -17,7 +17,7 @@ from prd2pr.state.git import Git
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run the gate. A problem that prevents a judgement raises CannotJudge instead of counting as a refusal."""
+    """Run the gate. A problem that prevents a judgment raises CannotJudge instead of counting as a refusal."""
     try:
         return run_gate(options)
     except (CannotJudge, SetupProblem, StateProblem) as problem:

@@ -78,7 +78,7 @@ class BranchToProve:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Verify the branches. A problem that prevents a judgement raises CannotJudge instead of counting as a refusal."""
+    """Verify the branches. A problem that prevents a judgment raises CannotJudge instead of counting as a refusal."""
     try:
         return verify_branches(options)
     except (SetupProblem, StateProblem) as problem:

@@ -13,7 +13,7 @@ AFTER_STEP_PREFIX = "after the step, "  # start of a problem that first occurs a
 Origin = Literal["recorded", "near", "hinted", "guessed", "odd"]
 
 
-class BehaviourDifference(Record):
+class BehaviorDifference(Record):
     """One call whose result has changed."""
 
     function: str  # dotted name
@@ -50,7 +50,7 @@ class DifferentialResult(Record):
     """The result of comparing old and new code. `problems` says why it is invalid; all other fields are then empty."""
 
     functions: tuple[ComparedFunction, ...] = ()
-    differences: tuple[BehaviourDifference, ...] = ()
+    differences: tuple[BehaviorDifference, ...] = ()
     unrun: tuple[UncoveredLine, ...] = ()
     tests: int = 0  # number of tests that were run to record calls
     partial: bool = False  # only some of the tests were run

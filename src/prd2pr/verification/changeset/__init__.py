@@ -2,6 +2,6 @@
 
 A changeset mixes tests, source and settings in commits of any form. `parts` splits it into trees that change one of
 them at a time; `observation` observes these trees as in RED, GREEN and REFACTOR, and undoes the change of
-one function at a time; `earlier_tests` compares what the old and the new tests detect; `judgement` says the result in
+one function at a time; `earlier_tests` compares what the old and the new tests detect; `judgment` says the result in
 one line. The rules are in `verification.gates.changeset`. May import the rest of `verification`.
 """

@@ -398,8 +398,8 @@ def _check_untested(evidence: ChangesetEvidence) -> Iterator[Finding]:
     for fact in evidence.facts:
         yield make_finding(fact.code, fact.message, path=fact.path, line=fact.line, test=fact.test)
     if evidence.passing_tests:
-        passed, all_tests = len(evidence.passing_tests), len(evidence.passing_tests)
-        yield make_finding("CHK102", f"{passed} of {count(all_tests, 'new or changed test')} pass on the old source")
+        tests = len(evidence.passing_tests)
+        yield make_finding("CHK102", f"{tests} of {count(tests, 'new or changed test')} pass on the old source")
         return
     for each in evidence.code[:_MAX_SHOWN]:
         yield make_finding(

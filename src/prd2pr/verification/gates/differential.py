@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prd2pr.domain.evidence import Evidence, Finding, PathKind
-from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, BehaviourDifference, DifferentialResult
+from prd2pr.domain.results.differential import AFTER_STEP_PREFIX, BehaviorDifference, DifferentialResult
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
 from prd2pr.verification.gates.common import GatePolicy, is_untested_story, make_finding
 
@@ -74,7 +74,7 @@ _CALL_ORIGINS = {
 }
 
 
-def check_behaviour_kept(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+def check_behavior_kept(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     if not policy.compare or not _is_comparison_required(evidence):
         return
     result = evidence.parity
@@ -107,7 +107,7 @@ def _report_problems(result: DifferentialResult) -> Iterator[Finding]:
         yield make_finding("RFC415" if problem.startswith(AFTER_STEP_PREFIX) else "RFC414", problem)
 
 
-def _format_difference(each: BehaviourDifference) -> str:
+def _format_difference(each: BehaviorDifference) -> str:
     return f"`{each.given}` gave {each.before} and now gives {each.after} ({_CALL_ORIGINS[each.origin]})"
 
 

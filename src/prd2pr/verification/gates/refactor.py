@@ -22,7 +22,7 @@ from prd2pr.verification.gates.common import (
     report_facts,
 )
 from prd2pr.verification.gates.dead_code import check_removal, exclude_dead_code
-from prd2pr.verification.gates.differential import check_behaviour_kept
+from prd2pr.verification.gates.differential import check_behavior_kept
 from prd2pr.verification.gates.mutation import check_mutation_kept
 from prd2pr.verification.gates.stability import check_stability
 
@@ -245,7 +245,7 @@ def _collect_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Findin
     yield from _check_signatures(evidence)
     yield from check_mutation_kept(evidence)
     yield from check_stability(evidence)
-    yield from check_behaviour_kept(evidence, policy)
+    yield from check_behavior_kept(evidence, policy)
     yield from _check_improvement(evidence)
     yield from report_facts(evidence, "GRN", "RFC")
 

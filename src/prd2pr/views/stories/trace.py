@@ -52,7 +52,7 @@ TONES: dict[RequirementStatus, Tone] = {
     "pending": "waiting",
 }
 
-Judgement = tuple[RequirementStatus, str]
+Judgment = tuple[RequirementStatus, str]
 
 
 # --- requirements -----------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def list_own_criteria(facts: PrdFacts, requirement: Requirement) -> tuple[tuple[
     return tuple(found.values())
 
 
-def judge_requirement(facts: PrdFacts, requirement: Requirement) -> Judgement:
+def judge_requirement(facts: PrdFacts, requirement: Requirement) -> Judgment:
     if own := list_own_criteria(facts, requirement):
         return judge_own_criteria(facts, own)
     parts = [each for each in facts.parts.get(get_requirement_key(requirement.id), ()) if each.kind != "acceptance"]
@@ -135,7 +135,7 @@ def judge_requirement(facts: PrdFacts, requirement: Requirement) -> Judgement:
     )
 
 
-def judge_own_criteria(facts: PrdFacts, own: Sequence[tuple[Story, Criterion]]) -> Judgement:
+def judge_own_criteria(facts: PrdFacts, own: Sequence[tuple[Story, Criterion]]) -> Judgment:
     """Judge a requirement by the criteria that come from it."""
     verdicts = [judge_criterion_status(facts, story, criterion) for story, criterion in own]
     counts = Counter(verdicts)
@@ -178,7 +178,7 @@ def format_open_reason(facts: PrdFacts, story: Story, criterion: Criterion, stat
     return f"{name} is {progress.word}" if progress is UNPROVEN else f"no test names {clean_line(criterion.id)}"
 
 
-def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> Judgement:
+def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> Judgment:
     """Judge a requirement from which no criterion comes."""
     stories, counts = by.stories, by.progress_counts
     if not stories:
@@ -198,7 +198,7 @@ def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: Requi
     return "pending", f"{done} of {len(stories)} {inflect_noun(len(stories), 'story')} done"
 
 
-def judge_without_story(facts: PrdFacts, requirement: Requirement) -> Judgement:
+def judge_without_story(facts: PrdFacts, requirement: Requirement) -> Judgment:
     """Judge a requirement by what the plan says about it: it asks a person, or takes the requirement for granted."""
     key = get_requirement_key(requirement.id)
     stated = next((each for each in facts.backlog.classified if get_requirement_key(each.id) == key), None)

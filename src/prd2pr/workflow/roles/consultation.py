@@ -1,4 +1,4 @@
-"""Ask a role for its judgement, and keep the answer until the step that it belongs to is committed.
+"""Ask a role for its judgment, and keep the answer until the step that it belongs to is committed.
 
 After a killed run or an uncommitted plan, the same question is not paid for twice. The workflow continues without the
 answer of an advising role, but not without that of a role that may block the work.

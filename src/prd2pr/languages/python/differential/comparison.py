@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from prd2pr.domain.results.differential import BehaviourDifference, ComparedFunction, Origin
+from prd2pr.domain.results.differential import BehaviorDifference, ComparedFunction, Origin
 from prd2pr.languages.differential_plan import DifferentialPlan, DifferentialTarget
 from prd2pr.languages.python.differential.equality import compare_values
 from prd2pr.languages.python.differential.rendering import render_call, render_outcome
@@ -21,16 +21,16 @@ def compare_outcomes(
     cases: Iterable[Mapping[str, Any]],
     before: Mapping[str, Mapping[str, Any]],
     after: Mapping[str, Mapping[str, Any]],
-) -> tuple[tuple[ComparedFunction, ...], tuple[BehaviourDifference, ...]]:
+) -> tuple[tuple[ComparedFunction, ...], tuple[BehaviorDifference, ...]]:
     """Return the compared functions and the differences found in them."""
     functions: list[ComparedFunction] = []
-    differences: list[BehaviourDifference] = []
+    differences: list[BehaviorDifference] = []
     all_cases = list(cases)
     for target in plan.targets:
         own_cases = [case for case in all_cases if case["target"] == target.id]
         if not own_cases or target.kind == "init":
             continue
-        found: list[BehaviourDifference] = []
+        found: list[BehaviorDifference] = []
         unjudged = 0
         for case in own_cases:
             old, new = before.get(str(case["id"]), _MISSING_OUTCOME), after.get(str(case["id"]), _MISSING_OUTCOME)
@@ -120,9 +120,9 @@ def _differ_in_arguments(old: Mapping[str, Any], new: Mapping[str, Any], *, unor
 
 def _make_difference(
     target: DifferentialTarget, case: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], *, grave: bool
-) -> BehaviourDifference:
+) -> BehaviorDifference:
     before, after = render_outcome(old), render_outcome(new)
-    return BehaviourDifference(
+    return BehaviorDifference(
         function=_get_qualified_name(target),
         path=target.path,
         line=target.line_now,

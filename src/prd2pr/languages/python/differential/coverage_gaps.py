@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from prd2pr.domain.results.differential import UncoveredLine
-from prd2pr.languages.python.mutation.functions import has_behaviour, is_untested_block
+from prd2pr.languages.python.mutation.functions import has_behavior, is_untested_block
 from prd2pr.languages.python.source_text import SourceText, clip_code, get_body_without_docstring, parse_source
 from prd2pr.languages.python.test_model.module import FunctionNode
 
@@ -94,7 +94,7 @@ class _BlockFinder:
 
     def _find_in_function(self, node: FunctionNode, name: str) -> Iterator[CodeBlock]:
         body = get_body_without_docstring(node)
-        if not has_behaviour(node) or not body:
+        if not has_behavior(node) or not body:
             return
         if self._is_executed(body):
             yield from self.find_blocks(body, name, inside=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from prd2pr.languages.differential_plan import Constant, DifferentialPlan, DifferentialTarget, TargetKind
-from prd2pr.languages.python.mutation.functions import Function, has_behaviour, list_functions
+from prd2pr.languages.python.mutation.functions import Function, has_behavior, list_functions
 from prd2pr.languages.python.signatures import ALIAS, get_module_name, list_module_imports, list_public_signatures
 from prd2pr.languages.python.source_text import parse_source
 from prd2pr.languages.python.test_model.module import (
@@ -97,7 +97,7 @@ def _find_targets(
             yield _make_target(path, module, function, kind, 0)
             continue
         is_unchanged = name in public and name in now and (public[name] == now[name] or now[name].startswith(ALIAS))
-        if is_unchanged and kind is not None and has_behaviour(function.node):
+        if is_unchanged and kind is not None and has_behavior(function.node):
             yield _make_target(path, module, function, kind, lines.get(function.name, 0))
 
 

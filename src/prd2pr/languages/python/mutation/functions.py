@@ -55,18 +55,18 @@ def find_changed_functions(before: SourceText | None, after: SourceText) -> list
     """
     old: dict[str, set[str]] = {}
     for each in list_functions(before) if before else ():
-        old.setdefault(each.name, set()).add(_make_behaviour_key(each.node))
+        old.setdefault(each.name, set()).add(_make_behavior_key(each.node))
     exempt = find_exempt_functions(after.tree)
     return [
         each
         for each in list_functions(after)
-        if has_behaviour(each.node)
-        and _make_behaviour_key(each.node) not in old.get(each.name, ())
+        if has_behavior(each.node)
+        and _make_behavior_key(each.node) not in old.get(each.name, ())
         and id(each.node) not in exempt
     ]
 
 
-def has_behaviour(node: FunctionNode) -> bool:
+def has_behavior(node: FunctionNode) -> bool:
     """Return whether tests have to cover a function. Stubs, declarations and some methods do not count."""
     if node.name in UNTESTED_METHODS or UNCALLED_DECORATORS & {
         get_decorator_name(item).rpartition(".")[2] for item in node.decorator_list
@@ -83,7 +83,7 @@ def _is_placeholder(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass)
 
 
-def _make_behaviour_key(node: FunctionNode) -> str:
+def _make_behavior_key(node: FunctionNode) -> str:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     defaults = [each for each in (*arguments.defaults, *arguments.kw_defaults) if each is not None]

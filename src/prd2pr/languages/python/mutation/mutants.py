@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from prd2pr.languages.python.mutation.functions import has_behaviour, is_untested_block
+from prd2pr.languages.python.mutation.functions import has_behavior, is_untested_block
 from prd2pr.languages.python.mutation.operators import IGNORED_KEYWORDS, Mutation, mutate_node
 from prd2pr.languages.python.source_text import SourceText, get_body_without_docstring
 from prd2pr.languages.python.test_model.module import FunctionNode, get_dotted_name
@@ -50,7 +50,7 @@ def _mutate_statement(text: SourceText, node: ast.stmt, site: MutationSite) -> I
 def _mutate_function(
     text: SourceText, node: FunctionNode, site: MutationSite
 ) -> Iterator[tuple[MutationSite, Mutation]]:
-    if not has_behaviour(node):
+    if not has_behavior(node):
         return
     inner = replace(site, function=_join_name(site.function, node.name), on_import=False)
     for statement in get_body_without_docstring(node):
