@@ -359,9 +359,9 @@ class Config(ConfigSection):
     )
     setup_variables: tuple[Annotated[str, Field(pattern=VARIABLE_PATTERN)], ...] = Field(
         default=(),
-        description="Names of environment variables that commands which install dependencies get besides those for "
-        "paths, proxies, certificates and public registries, such as NPM_TOKEN. They can read the file whose path a "
-        "variable contains. Installed packages may see them too, so name none that writes anywhere.",
+        description="Environment variables, such as NPM_TOKEN, for the commands that install dependencies; those for "
+        "paths, proxies, certificates and public registries are always passed. If a value is the path of a file, the "
+        "commands can read that file. Installed packages may see the values, so name no token that can write.",
     )
     workers: int = Field(
         default=1,
@@ -376,7 +376,7 @@ class Config(ConfigSection):
         default="conversation",
         description="conversation: one conversation for the PRD, in which one answer may deliver several stories; RED "
         "of each is proved without its code. fused: one call per story for tests and code, proved in the same way. "
-        "strict: one call for the tests, another for the code. `full` is always strict; workers that edit files fuse.",
+        "strict: one call each. Conversation becomes strict with `full`, and fused for workers that edit files.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",

@@ -109,10 +109,10 @@ can bypass a gate. `profile` in `.prd2pr.yml` chooses which roles run, and there
 - `quick`: one call for the plan, then tests and code. Nothing else.
 - `standard`, the default: also hidden examples, a refactoring if the code gives reason for one, and the Debugger before
   the last attempt.
-- `full`: every role that is marked so below, with `strategy: strict`.
+- `full`: every role that is marked so below.
 
 Which roles write tests and code is chosen by `strategy`: the programmer with `conversation`, the default; one call for
-each story with `fused`; architect, tester and builder with `strict`.
+each story with `fused`; architect, tester and builder with `strict`. With `full`, `conversation` becomes `strict`.
 
 Each answer is stored with the state, as `.orch-state/prds/<prd>/pipeline/<role>.json` or, for one story,
 `.orch-state/prds/<prd>/pipeline/<story>/<role>.json`, in the commit of the step that it belongs to. A role that only

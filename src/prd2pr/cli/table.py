@@ -116,8 +116,8 @@ COMMANDS: tuple[TableCommand, ...] = (
             option("--max-steps", help="Stop after N phases", metavar="N", type=int),
             option(
                 "--pr",
-                help="Then push the branch and open or update its pull request, with GITHUB_TOKEN or the login of gh; "
-                "without either, print the commands",
+                help="Push the branch after the run and open or update its pull request, with GITHUB_TOKEN or the "
+                "login of gh; without either, print the commands",
                 action="store_true",
             ),
             option(
