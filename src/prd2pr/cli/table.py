@@ -139,7 +139,7 @@ COMMANDS: tuple[TableCommand, ...] = (
     ),
     TableCommand(
         "command",
-        "Give a command of the project or of a story, as in a comment on GitHub: sprint, backlog, feedback, tdd …",
+        "Run a slash command, as in a comment on GitHub: sprint, backlog, feedback, tdd …",
         "command:main",
         "0, or 1 if it is refused",
         (

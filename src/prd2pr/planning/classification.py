@@ -196,7 +196,7 @@ class _Scope:
         )
 
     def _list_verified(self, met: Sequence[str]) -> tuple[Requirement, ...]:
-        """List what is verified: a requirement's acceptance criteria in its place, and not what its parts say again."""
+        """List what is verified: each requirement, unless its acceptance criteria or all of its parts replace it."""
         found: dict[str, Requirement] = {}
         for key in met:
             parts = [each for each in self.prd.requirements if get_requirement_key(each.parent) == key and each.parent]

@@ -1,4 +1,4 @@
-"""`prd2pr command`: give a slash command at the terminal, with the table, handlers and refusals of a comment."""
+"""`prd2pr command`: run a slash command at the terminal, with the same handlers and refusals as in a comment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prd2pr reset` and `prd2pr answer`: decisions that are one commit, as their slash commands are."""
+"""`prd2pr reset` and `prd2pr answer`: decisions at the terminal, each one commit like its slash command."""
 
 from __future__ import annotations
 
