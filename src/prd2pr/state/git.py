@@ -318,19 +318,13 @@ class Git:
         blobs = [line.split("\t", 1)[0].split(" ")[2] for line in split_nul_fields(raw) if line.split(" ")[1] == "blob"]
         return self.read_blobs(blobs)[blobs[0]] if blobs else None
 
-    def read_blobs(self, blobs: Iterable[str]) -> dict[str, bytes]:
+    def read_blobs(self, blobs: Iterable[str], *, skip_missing: bool = False) -> dict[str, bytes]:
         names = list(dict.fromkeys(blobs))
         answers = dict(zip(names, self._objects.contents_of(names), strict=True))
         for name, found in answers.items():
-            if found is None or found.kind != "blob":
+            if not skip_missing and (found is None or found.kind != "blob"):
                 raise UnknownRevision(f"{name} is not a blob of this repository", where=str(self.common_dir))
-        return {name: found.content for name, found in answers.items() if found}
-
-    def find_present_blobs(self, blobs: Iterable[str]) -> frozenset[str]:
-        """Return the blobs that this repository has."""
-        names = list(dict.fromkeys(blobs))
-        infos = zip(names, self._objects.infos(names), strict=True)
-        return frozenset(name for name, found in infos if found and found.kind == "blob")
+        return {name: found.content for name, found in answers.items() if found and found.kind == "blob"}
 
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
         return self._compared(self.tree(old_tree), self.tree(new_tree))

@@ -12,7 +12,7 @@ from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import Cycle, Document, Phase, RunRecord, Step, share_field_sets
 from prd2pr.errors import StateCorrupted
 from prd2pr.state.codec import decode_document
-from prd2pr.state.store import BranchState, read_evidence_blobs
+from prd2pr.state.store import BranchState
 
 D = TypeVar("D", bound=Document)
 K = TypeVar("K", bound=Hashable)
@@ -51,12 +51,9 @@ def _read_proofs(
 ) -> dict[ProofKey, Proof]:
     """Read proofs. Those that a squash left out of this repository are rebuilt from the cycles."""
     steps = {(story, step.n): step for story in {key[0] for key in blobs} for step in cycles[story].steps}
-    present = state.store.git.find_present_blobs(blobs.values())
-    wanted = {
-        state.paths.evidence(*key, steps[key].phase): (key, blob) for key, blob in blobs.items() if blob in present
-    }
-    rebuilt = {key: rebuild_proof(cycles[key[0]], steps[key]) for key, blob in blobs.items() if blob not in present}
-    return {**rebuilt, **_decode_blobs(state, Proof, wanted)}
+    wanted = {state.paths.evidence(*key, steps[key].phase): (key, blob) for key, blob in blobs.items()}
+    found = _decode_blobs(state, Proof, wanted, skip_missing=True)
+    return {key: found.get(key) or rebuild_proof(cycles[key[0]], step) for key, step in steps.items() if key in blobs}
 
 
 class ProofReader(Mapping[ProofKey, Proof]):
@@ -130,13 +127,17 @@ def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
     return tuple(_decode_blobs(state, RunRecord, wanted).values())
 
 
-def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[K, str]]) -> dict[K, D]:
+def _decode_blobs(
+    state: BranchState, kind: type[D], wanted: Mapping[str, tuple[K, str]], *, skip_missing: bool = False
+) -> dict[K, D]:
     """Decode records. `wanted` maps each path to its key in the result and its blob."""
     found, listed = {}, list(wanted.items())
     for start in range(0, len(listed), BATCH_SIZE):
         batch = listed[start : start + BATCH_SIZE]
-        contents = read_evidence_blobs(state.store.git, (blob for _, (_, blob) in batch), batch[0][0])
+        contents = state.store.git.read_blobs((blob for _, (_, blob) in batch), skip_missing=skip_missing)
         for path, (key, blob) in batch:
+            if blob not in contents:
+                continue
             try:
                 found[key] = decode_document(kind, contents[blob], path)
             except StateCorrupted:

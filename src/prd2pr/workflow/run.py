@@ -165,6 +165,13 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
     return RunOutcome(get_current_head(session), steps, stop, session)
 
 
+def complete_after_decision(session: Session) -> None:
+    """Pack the records of a complete PRD again after a decision that leaves nothing to do, such as `/feedback`."""
+    with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):
+        if describe_stop(session).outcome == "done":
+            complete_finished_prd(session, get_current_head(session))
+
+
 def refuse_lost_steps(session: Session, last: str) -> None:
     """Raise StepsLost if the branch no longer contains the last published step. Commits on top of it are allowed."""
     now = session.git.branch_head(session.target.branch)
