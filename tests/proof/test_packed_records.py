@@ -88,7 +88,9 @@ def add_path(path: str, text: str = "{}\n") -> Callable[[Stage], Files]:
 
 def name_another_evidence(texts: dict[str, str]) -> None:
     path = f"{ROOT}/tdd/cycles/calc-1.json"
-    texts[path] = re.sub(r'"evidence_blob":"[0-9a-f]{40}"', f'"evidence_blob":"{40 * "1"}"', texts[path])
+    before = texts[path]
+    texts[path] = re.sub(r'"evidence_blob":"[0-9a-f]{40}"', f'"evidence_blob":"{40 * "1"}"', before)
+    assert texts[path] != before
 
 
 def replace_in_summary(old: bytes, new: bytes) -> Callable[[Stage], Files]:
@@ -111,9 +113,7 @@ def hide_evidence(stage: Stage) -> Files:
 FORGERIES: dict[str, Callable[[Stage], Files]] = {
     "a changed record": replace_in("backlog.json", "Add two numbers", "Add three numbers"),
     "a skipped story that is called done": replace_in("backlog.json", '"skipped"', '"done"'),
-    "a record that names another evidence": replace_in(
-        "tdd/cycles/calc-1.json", '"evidence_blob":"', '"evidence_blob":"' + 40 * "0" + '", "was": "'
-    ),
+    "a record that names another evidence": with_pack(name_another_evidence),
     "a missing cycle": with_pack(lambda texts: texts.pop(f"{ROOT}/tdd/cycles/calc-1.json")),
     "a missing plan": with_pack(lambda texts: texts.pop(f"{ROOT}/prd.json")),
     "nothing in the pack": with_pack(lambda texts: texts.clear()),
