@@ -9,7 +9,9 @@ import pytest
 from test_two_prds_merged import built, prd_text
 
 from branch_stage import stage_of
+from prd2pr.memory.index import MemoryIndex
 from prd2pr.server.disk_reader import DiskReader
+from prd2pr.state.git import Git
 from world import COMPLETION, PLAN, PRD, World, designed, say, submit, write
 
 CALC = "prd2pr/calc"
@@ -126,6 +128,11 @@ def test_summaries_have_at_most_40_lines(finished: World) -> None:
                 seen += 1
                 assert finished.git("show", f"{sha}:{path}").count("\n") < 40, path
     assert seen > len(shas)
+
+
+def test_memory_reads_packed_records(finished: World) -> None:
+    with Git.open(finished.repo) as git, MemoryIndex.open(git, CALC, code=False) as index:
+        assert index.rows("SELECT count(*) FROM cycles") == [(2,)]
 
 
 def test_dashboard_shows_a_squashed_prd(finished: World, tmp_path: Path) -> None:
