@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from prd2pr.agents.outputs.hidden_examples import JudgeAnswer, Ruling, find_ruling_problems
 from prd2pr.domain.questions import find_awaited_question, names_requirement, number_questions, parse_question_number
 from prd2pr.domain.records import AnsweredQuestion, Backlog, ClassifiedRequirement, Story
+from prd2pr.prd.parser import parse_prd
+from prd2pr.workflow.phases.example_trials import digest_story, format_requested_story
 from workflow.test_conversation import number
 from workflow.test_met_requirements import CODE, NEGATE, negate, submit
 from world import Blocks, World, say, use
@@ -74,6 +77,29 @@ def test_the_story_waits_until_somebody_answers(world: World) -> None:
     assert "It gives 1." in backlog["stories"][0]["description"] and backlog["classified"] == []
     assert [each["answer"] for each in backlog["answers"]] == ["It gives 1."]
     assert world.verify().status == 0
+
+
+def test_the_programmer_is_told_the_answer_and_the_story(world: World) -> None:
+    world.run()
+    world.program("answer", "q1", "It gives 1.")
+    world.answers["calc-1/red/programmer/1/1"] = []
+    world.run()
+    asked = "".join(path.read_text() for path in (world.repo / ".git/prd2pr/conversation").rglob("*.jsonl"))
+    later = asked[asked.rindex('"asked"') :]
+    assert "calc-1.c1: zero(4) gives 0" in later and "It gives 1." in later
+    assert "calc-2.c1" not in later, "it is in the first message"
+
+
+def test_hidden_examples_and_their_judge_follow_the_answer() -> None:
+    story = Story(id="x-1", epic="e", title="t", priority=3, estimate_minutes=1, complexity=1, requirements=("FR-1",))
+    answered = story.model_copy(update={"description": "ada answers: It gives 1."})
+    assert "It gives 1." in format_requested_story(answered)
+    assert digest_story(answered) != digest_story(story), "examples from before the answer are not used"
+    ruled = Ruling(example="e1", verdict="example wrong", reason="r", quote="It gives 1.")
+    rulings, lines = JudgeAnswer(rulings=(ruled,)), {"e1": "assert zero(4) == 0"}
+    prd = parse_prd(PRD, "prds/calc.md")
+    assert find_ruling_problems(rulings, lines, prd, answered) == ()
+    assert find_ruling_problems(rulings, lines, prd, story) != ()
 
 
 def test_with_assume_nothing_waits(world: World) -> None:

@@ -42,6 +42,7 @@ from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, RoleTask
 from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, divide_budget
 from prd2pr.domain.paths import get_story_test_root
+from prd2pr.domain.records import Story
 from prd2pr.domain.stack import Stack, is_python_stack
 from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
@@ -78,6 +79,8 @@ CONVERSATION_BLOCKS = (
 )
 PLANNER_BLOCKS = (("relevant", "files", False),)
 
+
+MAX_STORY_CHARACTERS = 6000  # of a story in a later message of a conversation
 
 _TOML_SETTINGS = (
     ("pyproject.toml", ("tool", "ruff", "line-length")),
@@ -289,6 +292,13 @@ def render_next_delivery(variables: Mapping[str, object]) -> str:
     """Return a later message of a conversation: results of the delivered stories, and the stories to deliver next."""
     absent = dict.fromkeys(("judged", "returned", "refactored", "now", "later", "cut", "advice"), "")
     return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(absent | dict(variables)).strip()
+
+
+def render_unseen_stories(stories: Iterable[Story], seen: str) -> str:
+    """Return the stories that a conversation does not contain yet, or not with what was decided since."""
+    template, limits = get_environment(FILTERS).get_template("prompts/wanted_story.j2"), {"story": MAX_STORY_CHARACTERS}
+    unseen = (each for each in stories if f'"story {each.id}"' not in seen or each.description not in seen)
+    return "\n".join(template.render(story=each, limits=limits).strip() for each in unseen)
 
 
 def _planned_files_limit(task: RoleTask) -> int:

@@ -75,7 +75,8 @@ def find_ruling_problems(answer: JudgeAnswer, examples: dict[str, str], prd: Prd
 
 
 def _check_ruling(ruling: Ruling, examples: dict[str, str], prd: Prd, story: Story) -> Iterator[str]:
-    required = "\n".join((prd.text, *(each.text for each in prd.requirements), *_list_criteria_texts(story)))
+    told = (*_list_criteria_texts(story), story.description)
+    required = "\n".join((prd.text, *(each.text for each in prd.requirements), *told))
     match ruling.verdict:
         case "example wrong" if not _is_quote(ruling.quote, required):
             yield f"`{ruling.example}`: `quote` must repeat words of the requirement or criterion exactly"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from prd2pr.agents.conversation import AnswerReader, DeliveredAnswer, complete_blocks, split_spend
 from prd2pr.agents.models.base import Message, Purpose, Request, Text, ToolResult
 from prd2pr.agents.outputs.story_roles import StoryReport, inline_schema
-from prd2pr.agents.prompts import build_prompt
+from prd2pr.agents.prompts import build_prompt, render_unseen_stories
 from prd2pr.agents.roles import PROGRAMMER
 from prd2pr.agents.task import RoleMaterial, StoryBackground
 from prd2pr.agents.tool_loop import LAST_TURN, MAX_UNUSABLE_ANSWERS, echo_blocks, redact_request
@@ -67,10 +67,12 @@ def request_delivery(
     if not history.messages or history.prd != session.prd.blob or history.is_long:
         same_prd = history.prd == session.prd.blob
         history = _begin(session, assignment, role_model, stories, history if same_prd else ConversationHistory())
+    wanted = (each for each in stories if each.id in order.wanted)
+    news = "\n\n".join(filter(None, (render_unseen_stories(wanted, read_texts(history)), order.text)))
     unusable = 0
     for turn in range(1, PROGRAMMER.tool_turns + 1):
         hint = (LAST_TURN,) if turn == PROGRAMMER.tool_turns - 1 else ()
-        asked = (*history.answers, *([Text(order.text)] if turn == 1 else []), *hint)
+        asked = (*history.answers, *([Text(news)] if turn == 1 else []), *hint)
         _exchange(session, assignment, role_model, order, history=history, asked=asked, turn=turn)
         delivered = finish_exchange(session, assignment)
         if delivered.stories:
@@ -81,6 +83,12 @@ def request_delivery(
         order = replace(order, base=delivered.base, start=delivered.tree)
         history = load_history(session)
     raise _refusal_error(assignment, role_model, f"submitted nothing within {PROGRAMMER.tool_turns} turns")
+
+
+def read_texts(history: ConversationHistory) -> str:
+    """Return all that the programmer was told so far."""
+    blocks = (*(block for message in history.messages for block in message.blocks), *history.answers)
+    return "\n".join(block.text for block in blocks if isinstance(block, Text))
 
 
 def finish_exchange(session: Session, assignment: Assignment[StoryReport]) -> DeliveredAnswer:

@@ -194,8 +194,9 @@ def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output
 
 
 def format_requested_story(story: Story) -> str:
-    """Return what the author sees of a story: criteria and interface, without its files."""
+    """Return what the author sees of a story: criteria, decisions of people and interface, without its files."""
     lines = [f"{story.id}: {story.title} (serves {', '.join(story.requirements)})"]
+    lines += [f"  {line}" for line in story.description.splitlines()]
     lines += [f"  interface, in {story.module or 'a module'}: {line}" for line in story.interface.splitlines()]
     return "\n".join((*lines, *(f"  {_format_criterion(each)}" for each in story.criteria)))
 
@@ -205,7 +206,9 @@ def _format_criterion(criterion: Criterion) -> str:
 
 
 def digest_story(story: Story) -> str:
-    return digest_parts(*(f"{each.id} {each.text} {each.example}" for each in story.criteria), story.interface)[:16]
+    described = (story.description,) if story.description else ()
+    criteria = (f"{each.id} {each.text} {each.example}" for each in story.criteria)
+    return digest_parts(*criteria, story.interface, *described)[:16]
 
 
 def _select_examples(answer: ExamplesAnswer | None, story: str, about: str) -> StoryExamples | None:
@@ -301,7 +304,10 @@ def judge_failed_examples(
     criteria = {each.id: _format_criterion(each) for each in position.story.criteria}
     material = {
         f"example {each.name} of {each.criterion}": "\n".join(
-            (criteria.get(each.criterion, each.criterion), "", trial.imports, each.lines, "", answers[each.number])
+            (
+                *filter(None, (criteria.get(each.criterion, each.criterion), position.story.description)),
+                *("", trial.imports, each.lines, "", answers[each.number]),
+            )
         )
         for each in failing
     }
