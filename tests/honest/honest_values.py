@@ -69,6 +69,33 @@ CASES = [
         },
     ),
     Honest(
+        "a duration that has a limit",
+        base=SHOP,
+        red={
+            "tests/test_discounts.py": """
+                import time
+
+                from shop import discounts
+
+                def test_many_discounts_are_fast():
+                    started = time.perf_counter()
+                    found = discounts([100] * 2000, percent=10)
+                    assert time.perf_counter() - started < 2
+                    assert found == [90] * 2000
+                """
+        },
+        green={
+            "shop.py": """
+                def total(prices):
+                    return sum(prices)
+
+
+                def discounts(prices, percent):
+                    return [price - price * percent // 100 for price in prices]
+                """
+        },
+    ),
+    Honest(
         "a new top-level module in a flat layout",
         base=SHOP,
         red={

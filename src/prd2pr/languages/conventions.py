@@ -52,8 +52,8 @@ _PYTHON = Conventions(
     named='`"""{id}: …"""`',
     errors="`with pytest.raises(TheExactError):` around the one call, never `Exception`",
     refused="skip, xfail, importorskip, `assert True` or no assert, mocks of the subject, asserts that are\n"
-    "  caught, in threads or in callbacks that may not run, two tests of one name, unseeded randomness, the real "
-    "clock, the\n  network, sleeping, hooks in conftest, `async def` tests (use `asyncio.run`)",
+    "  caught, in threads or in callbacks that may not run, two tests of one name, unseeded randomness, the time "
+    "of day, the\n  network, sleeping, hooks in conftest, `async def` tests (use `asyncio.run`)",
     imports="at the top of the module",
     symbols="by its dotted importable name (a leading `src/` is not part\n  of it)",
     method="shop.cart.Cart.total",
