@@ -186,6 +186,7 @@ def _drop_redundant_cache_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
 def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     files, stack, stacks = task.codebase.files, task.codebase.stack, task.codebase.stacks
     conventions = task.codebase.language_conventions
+    example = task.stories[0].id if task.stories else task.subject
     return {
         "role": role,
         "task": task,
@@ -204,7 +205,7 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         ),
         "conventions": conventions,
         "stacks": format_stacks(stacks) if len(stacks) > 1 else [],
-        "test_pattern": f"{stack.test_directory('STORY')}{conventions.test_file('STORY')}",
+        "test_pattern": f"{stack.test_directory(example)}{conventions.test_file(example)}",
         "shared_helper": stack.shared_helper,
         "test_directory": (directory := stack.test_directory(task.subject)),
         "test_file": (test_file := _choose_test_file(task, directory)),
