@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prd2pr.domain.stack import PYTHON
-from prd2pr.verification.refactor_need import is_simple_enough, measure_sources
+from prd2pr.verification.refactor_need import CONVERSATION_THRESHOLDS, is_simple_enough, measure_sources
 
 PLAIN = "def add(a, b):\n    return a + b\n"
 THREE_BRANCHES = "def pick(a, b):\n    if a:\n        return 1\n    if b:\n        return 2\n    return 3 if a else 4\n"
@@ -36,6 +36,15 @@ def plain(after: str, before: str = "") -> bool:
 )
 def test_code_below_every_threshold_needs_no_refactoring(code: str, expected: bool) -> None:
     assert plain(code) is expected
+
+
+@pytest.mark.parametrize(("branches", "expected"), [(7, True), (8, False)])
+def test_a_conversation_asks_only_about_really_complex_code(branches: int, expected: bool) -> None:
+    code = {"src/a.py": "def pick(a):\n" + "".join(f"    a = a or {n}\n" for n in range(branches)) + "    return a\n"}
+    before, after = measure_sources(PYTHON, {}), measure_sources(PYTHON, code)
+    assert after["complexity_max"] == branches + 1
+    assert not is_simple_enough(before, after)
+    assert is_simple_enough(before, after, CONVERSATION_THRESHOLDS) is expected
 
 
 def test_existing_code_is_no_reason() -> None:

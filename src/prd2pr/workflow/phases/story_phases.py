@@ -33,7 +33,12 @@ from prd2pr.livingdocs.render import DocsSource, IntegratedStory, list_code_file
 from prd2pr.state.git import BlobRef
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.verification.gates.refactor import MEASURE_LABELS
-from prd2pr.verification.refactor_need import is_simple_enough, measure_sources
+from prd2pr.verification.refactor_need import (
+    CONVERSATION_THRESHOLDS,
+    REFACTORING_THRESHOLDS,
+    is_simple_enough,
+    measure_sources,
+)
 from prd2pr.verification.stack_scope import choose_planned_stack
 from prd2pr.verification.story_context import ExpectedDocs
 from prd2pr.workflow.conversation.dialogue import converses
@@ -167,7 +172,9 @@ def run_refactor(session: Session, position: Position) -> PhaseOutcome:
     """Run REFACTOR. A refused refactoring is dropped, since GREEN already proved the code."""
     if not uses_model(REFACTORER.name, session.config.profile):
         return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {describe_profile(session.config.profile)}")
-    if not is_refactoring_forced(session, position) and is_simple_enough(*measure_story_code(session, position)):
+    thresholds = CONVERSATION_THRESHOLDS if converses(session) else REFACTORING_THRESHOLDS
+    forced = is_refactoring_forced(session, position)
+    if not forced and is_simple_enough(*measure_story_code(session, position), thresholds):
         return skip_refactoring(session, position, PLAIN_BY_MEASURE)
     if converses(session):
         outcome = refactor_in_conversation(session, position)
