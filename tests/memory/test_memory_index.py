@@ -144,7 +144,7 @@ def test_files_that_cannot_be_read_are_listed_as_problems(library):
     path, data = encode_memory_file(failure("f-1"))
     bad = {
         ".orch-state/memory/failures/torn.json": data[: len(data) // 2],
-        ".orch-state/memory/failures/newer.json": data.replace(b'"schema_version": 1', b'"schema_version": 2'),
+        ".orch-state/memory/failures/newer.json": data.replace(b'"schema_version":1', b'"schema_version":2'),
         ".orch-state/memory/wishes/w-1.json": data,
         ".orch-state/memory/failures/link.json": b"/etc/passwd",
         ".orch-state/prds/shop/backlog.json": b"[]",
