@@ -14,6 +14,8 @@ import pytest
 from prd2pr.agents.roles import MODEL_ROLES, ROLES
 from prd2pr.domain.memory_records import MEMORY_KINDS
 from prd2pr.domain.role_record import RoleRecord
+from prd2pr.state.git import Git
+from prd2pr.state.store import StateStore
 from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
 from world import World
 
@@ -43,7 +45,8 @@ def read_json(world: World, path: str) -> Any:
 
 
 def list_files(world: World, directory: str) -> list[str]:
-    return world.git("ls-tree", "-r", "--name-only", world.branch, f"{directory}/").splitlines()
+    with Git.open(world.repo) as git:
+        return list(StateStore(git, "reading-list").load(world.branch).list_paths(directory))
 
 
 @pytest.mark.slow
@@ -106,7 +109,7 @@ def test_everything_is_verified_and_shown(full: tuple[World, Any]) -> None:
     world, _ = full
     verified = world.verify("main..prd2pr/reading-list", "--json")
     assert verified.status == 0, verified.out
-    assert verified.json["total"] == {"commits": 9, "steps": 9, "proved": 9, "unproven": 0}
+    assert verified.json["total"] == {"commits": 10, "steps": 10, "proved": 10, "unproven": 0}
     page = (world.repo / ".git/prd2pr/pr/reading-list.html").read_text(encoding="utf-8")
     assert "Remarks" in page
     assert "best-practices.3, partly followed" in page
