@@ -32,7 +32,7 @@ def test_waiting_deliveries_of_a_repository_are_taken_together_and_once(either_d
     assert key == BatchKey("a.1", "octo/calc") and list_waiting(database) == [] and list_taken(database) == [key]
     batch = read_batch(database, key)
     assert {each.guid for each in batch.deliveries} == {"a", "b"} and batch.deliveries[0].comment == "4@x.0"
-    settle_batch(database, key.id, "run 7")
+    assert len(settle_batch(database, key.id, "run 7")) == 2 and settle_batch(database, key.id, "run 7") == []
     assert states(database) == {"done": 2} and not take_batch(database, key) and list_taken(database) == []
 
 

@@ -214,3 +214,11 @@ def test_a_reader_that_does_not_read_is_disconnected(served, monkeypatch):
     until(lambda: served.app.state.event_feed.listener_count <= there)
     assert dict(served.app.state.connection_limit.open_by_token).items() <= seats.items()
     slow.close()
+
+
+def test_each_event_is_counted_once_for_prometheus(tmp_path):
+    with api_server(tmp_path) as server:
+        token = server.token()
+        for _ in range(2):
+            server.announce_event("circuit_state_changed", "octo/shop", before="closed", after="open")
+        until(lambda: 'prd2pr_circuit_transitions_total{to="open"} 2.0' in server.get("/metrics", token).text, 20)

@@ -15,6 +15,7 @@ from prd2pr import __version__
 from prd2pr.server.database import Database, is_module_available
 from prd2pr.server.request_bodies import BodyTimeoutMiddleware
 from prd2pr.server.settings import ServerSettings
+from prd2pr.server.work_metrics import WorkMetrics
 
 WEBHOOK_PATH = "/webhook"
 # `module:function` of each part. The function receives the app and the `ServerContext`, adds routes, and may
@@ -35,6 +36,7 @@ class ServerContext:
     settings: ServerSettings
     database: Database
     work_available: threading.Event = field(default_factory=threading.Event)  # set when there may be new work
+    metrics: WorkMetrics = field(default_factory=WorkMetrics)
 
 
 def create_app(

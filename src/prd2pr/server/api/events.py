@@ -49,10 +49,18 @@ class EventFeed:
     """The event feed. Enter it while the server runs; its reading methods are thread-safe."""
 
     def __init__(
-        self, database: Database, *, every: float = POLL_SECONDS, is_ending: Callable[[], bool] = lambda: False
+        self,
+        database: Database,
+        *,
+        every: float = POLL_SECONDS,
+        is_ending: Callable[[], bool] = lambda: False,
+        observe: Callable[[LoggedEvent], None] = lambda _: None,
     ) -> None:
-        """Create the feed; `is_ending` returns whether the server is shutting down and its listeners must leave."""
-        self._database = database
+        """Create the feed; `is_ending` returns whether the server is shutting down and its listeners must leave.
+
+        `observe` is called once with each new event.
+        """
+        self._database, self._observe = database, observe
         self._is_ending = is_ending
         self._every = every
         self._recent: deque[LoggedEvent] = deque(maxlen=MAX_IN_MEMORY)
@@ -135,6 +143,8 @@ class EventFeed:
         with self._lock:
             self._recent.extend(found)
             self._newest = found[-1].id
+        for event in found:
+            self._observe(event)
         self._wake()
 
     def _wake(self) -> None:

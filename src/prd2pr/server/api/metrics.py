@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prd2pr.server.api.events import EventFeed
 from prd2pr.server.reader import ViewReader
+from prd2pr.server.work_metrics import CIRCUIT_STATES, WorkMetrics
+from prd2pr.views.board.models import MetricsView
 from prd2pr.views.models import Column
 
 __all__ = ["CONTENT_TYPE_LATEST", "MetricsMiddleware", "MetricsRegistry"]
@@ -24,15 +26,14 @@ __all__ = ["CONTENT_TYPE_LATEST", "MetricsMiddleware", "MetricsRegistry"]
 METHODS = frozenset({"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-CIRCUIT_STATES = ("closed", "open", "half-open")
 WORKER_STATES = ("working", "idle", "gone", "not known")
 
 
 class MetricsRegistry:
-    """Metrics in their own registry, so that two servers in one process count separately."""
+    """The work's metrics and, in the same registry, those of requests and of the current state."""
 
-    def __init__(self, reader: ViewReader, feed: EventFeed) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, reader: ViewReader, feed: EventFeed, work: WorkMetrics) -> None:
+        self.registry = work.registry
         self.requests = Counter(
             "prd2pr_http_requests_total",
             "Answered requests.",
@@ -85,6 +86,23 @@ class StateCollector(Collector):
             "prd2pr_spent_usd", "Costs, as far as prices are known.", sum(each.usd or 0 for each in spend)
         )
         yield GaugeMetricFamily("prd2pr_spent_tokens", "Tokens of all model calls.", sum(each.tokens for each in spend))
+        yield from collect_cycle_metrics(self._reader.metrics())
+
+
+def collect_cycle_metrics(metrics: MetricsView) -> Iterator[Metric]:
+    """Yield totals over all branches. They are gauges, because they shrink when a branch is deleted."""
+    verdicts = GaugeMetricFamily("prd2pr_gate_verdicts", "Attempts at a phase.", labels=("phase", "verdict"))
+    seconds = GaugeMetricFamily("prd2pr_phase_seconds", "Duration of all passed phases.", labels=("phase",))
+    for each in metrics.phases:
+        verdicts.add_metric((each.phase, "accepted"), each.crossed)
+        verdicts.add_metric((each.phase, "refused"), each.refused)
+        seconds.add_metric((each.phase,), each.seconds)
+    files = GaugeMetricFamily("prd2pr_test_files", "Test files of stories by status.", labels=("status",))
+    for count in metrics.test_files:
+        files.add_metric((count.status,), count.files)
+    yield from (verdicts, seconds, files)
+    yield GaugeMetricFamily("prd2pr_tests", "Tests of stories.", metrics.tests_in_all)
+    yield GaugeMetricFamily("prd2pr_tests_passing", "Tests of stories that pass now.", metrics.tests)
 
 
 def make_state_gauge(name: str, help_text: str, states: tuple[str, ...], found: list[str]) -> GaugeMetricFamily:

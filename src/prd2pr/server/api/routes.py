@@ -180,10 +180,14 @@ def add_api(app: FastAPI, context: ServerContext) -> EventFeed:
     settings = context.settings
     register_url_convertor("taskkey", TaskKeyConvertor())
     app.state.authenticator = Authenticator(context.database, RateLimiter(settings.api_rate_per_minute))
-    app.state.event_feed = feed = EventFeed(context.database, is_ending=lambda: is_server_stopping(app))
+    app.state.event_feed = feed = EventFeed(
+        context.database,
+        is_ending=lambda: is_server_stopping(app),
+        observe=lambda event: context.metrics.count_event(event.kind, event.data),
+    )
     app.state.connection_limit = ConnectionLimit(settings.event_connections, max(1, settings.event_connections // 10))
     app.state.heartbeat = HEARTBEAT_SECONDS
-    app.state.metrics_registry = registry = MetricsRegistry(app.state.reader, feed)
+    app.state.metrics_registry = registry = MetricsRegistry(app.state.reader, feed, context.metrics)
     add_problem_handlers(app)
     app.add_middleware(MetricsMiddleware, registry=registry)
     app.include_router(make_api_router("v1"), prefix=PREFIX)

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, RowMapping, String, bindparam, text
 from prd2pr.server.database import Database
 from prd2pr.server.event_log import announce
 from prd2pr.state.orders import MAX_ORDERS_PER_EVENT, Order
+from prd2pr.views.board.prds import count_seconds_between
 
 # waiting: not passed to a run yet; given: a run has it; failed: no run could execute it
 OrderState = Literal["waiting", "given", "done", "refused", "failed"]
@@ -155,4 +156,5 @@ def announce_order_state(connection: Connection, order: str) -> None:
     it = find_order(connection, order)
     if it is not None:
         data = {"order": it.id, "command": it.command, "subject": it.subject, "state": it.state, "answer": it.answer}
-        announce(connection, "order_state_changed", it.repo, data)
+        seconds = count_seconds_between(it.at, it.settled_at)  # 0 before its outcome
+        announce(connection, "order_state_changed", it.repo, {**data, "seconds": seconds})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from prd2pr.server.database import Database, WriteLock, lock_writes, read_database_time
 
@@ -54,12 +54,13 @@ SELECT_DELIVERY = text("SELECT state, attempts FROM deliveries WHERE guid = :gui
 COUNT_ATTEMPT = text("UPDATE deliveries SET attempts = forgiven + :attempt WHERE batch = :id AND state = 'taken'")
 MARK_DONE = text(
     """UPDATE deliveries SET state = 'done', body = NULL, reason = :effect, settled_at = :now
-       WHERE batch = :id AND state = 'taken'"""
+       WHERE batch = :id AND state = 'taken' RETURNING received_at"""
 )
 MARK_DEAD = text(
-    "UPDATE deliveries SET state = 'dead', reason = :error, settled_at = :now WHERE batch = :id AND state = 'taken'"
+    """UPDATE deliveries SET state = 'dead', reason = :error, settled_at = :now
+       WHERE batch = :id AND state = 'taken' RETURNING received_at"""
 )
-RECORD_ERROR = text("UPDATE deliveries SET reason = :error WHERE batch = :id AND state = 'taken'")
+RECORD_ERROR = text("UPDATE deliveries SET reason = :error WHERE batch = :id AND state = 'taken' RETURNING received_at")
 
 
 def list_waiting(database: Database) -> list[BatchKey]:
@@ -106,16 +107,18 @@ def read_payloads(database: Database, batch: str) -> list[tuple[str, bytes]]:
         return [(str(event), bytes(body or b"")) for event, body in connection.execute(query, {"id": batch})]
 
 
-def settle_batch(database: Database, batch: str, effect: str) -> None:
-    with database.writing() as connection:
-        connection.execute(MARK_DONE, {"id": batch, "effect": effect, "now": read_database_time(connection)})
+def settle_batch(database: Database, batch: str, effect: str) -> list[float]:
+    """Record what was started; return the seconds since each delivery arrived."""
+    return _update_batch(database, MARK_DONE, {"id": batch, "effect": effect})
 
 
-def fail_batch(database: Database, batch: str, error: str, *, is_last: bool) -> None:
+def fail_batch(database: Database, batch: str, error: str, *, is_last: bool) -> list[float]:
     """Record why an attempt failed. After the last attempt, the deliveries become dead letters."""
+    return _update_batch(database, MARK_DEAD if is_last else RECORD_ERROR, {"id": batch, "error": error[:2000]})
+
+
+def _update_batch(database: Database, update: TextClause, given: dict[str, str]) -> list[float]:
     with database.writing() as connection:
-        given = {"id": batch, "error": error[:2000]}
-        if is_last:
-            connection.execute(MARK_DEAD, given | {"now": read_database_time(connection)})
-        else:
-            connection.execute(RECORD_ERROR, given)
+        now = read_database_time(connection)
+        rows = connection.execute(update, given | ({"now": now} if update is not RECORD_ERROR else {}))
+        return [max(0.0, now - received_at) for received_at in rows.scalars()]

@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Protocol, TypedDict
@@ -31,6 +31,7 @@ from prd2pr.server.orders.store import OrderTry
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.batches import Batch, BatchKey, fail_batch, read_batch, settle_batch, take_batch
 from prd2pr.server.work.effects import MAX_STARTS, Effect, EffectUnclear
+from prd2pr.server.work_metrics import WorkMetrics
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class EngineContext:
     effects: EffectSelector
     orders: OrderChecker
     sweeper: PeriodicSweep | None = None  # None without a GitHub App
+    metrics: WorkMetrics = field(default_factory=WorkMetrics)
 
 
 _contexts: list[EngineContext] = []
@@ -112,10 +114,11 @@ def process_batch(batch: str, lane: str, attempt: int, earlier: EarlierRequest) 
         return "nothing left"
     outcome = ensure_started(key, earlier)
     if outcome["kind"] == "started":
-        settle_batch(context.database, key.id, outcome["text"])
+        context.metrics.count_deliveries("started", settle_batch(context.database, key.id, outcome["text"]))
         return outcome["kind"]
     delay = make_retry_policy(context.settings).wait(attempt)
-    fail_batch(context.database, key.id, outcome["text"], is_last=delay is None)
+    waited = fail_batch(context.database, key.id, outcome["text"], is_last=delay is None)
+    context.metrics.count_deliveries("dead" if delay is None else "retried", waited)
     if delay is not None:
         request = read_request()
         asked_at = request[1] if request else (earlier or (0.0, ""))[0]

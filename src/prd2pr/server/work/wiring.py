@@ -72,7 +72,9 @@ def open_app_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine
         local_lanes = list_local_lanes(context.settings)
         effects = EffectsByLane(effect, onboarding, LocalOrderEffect(context.settings, context.database), local_lanes)
         tracker, sweeper = OrderTracker(context, tracking_hubs.get_hub), Sweeper(context, hubs)
-        engine_context = EngineContext(context.database, context.settings, replica, effects, tracker, sweeper)
+        engine_context = EngineContext(
+            context.database, context.settings, replica, effects, tracker, sweeper, context.metrics
+        )
         with WorkEngine(engine_context) as engine:
             yield engine
 
@@ -82,7 +84,9 @@ def open_local_engine(context: ServerContext, replica: str) -> Iterator[WorkEngi
     """Open an engine only for repositories on this machine."""
     local = LocalOrderEffect(context.settings, context.database)
     effects = EffectsByLane(NoEffect(), NoEffect(), local, list_local_lanes(context.settings))
-    with WorkEngine(
-        EngineContext(context.database, context.settings, replica, effects, OrderTracker(context))
-    ) as engine:
+    tracker = OrderTracker(context)
+    engine_context = EngineContext(
+        context.database, context.settings, replica, effects, tracker, metrics=context.metrics
+    )
+    with WorkEngine(engine_context) as engine:
         yield engine

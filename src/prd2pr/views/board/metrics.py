@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import get_args
 
-from prd2pr.domain.records import Phase, RefusedAttempt, Spend, Story
+from prd2pr.domain.records import Phase, RefusedAttempt, Spend, Story, TestFile, TestFileStatus
 from prd2pr.domain.wording import clean_line
 from prd2pr.verification.findings import FINDINGS
 from prd2pr.views.board.costs import parse_day
-from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseMeasure
+from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseMeasure, TestFileCount
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
 from prd2pr.views.models import BOARD_PHASES, ColumnCount, sum_column_counts
@@ -34,6 +35,9 @@ def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> M
             Counter(clean_line(code) for each in iter_refused_attempts(facts) for code in set(each.codes))
         ),
         finished=sort_day_counts(Counter(day for story in stories if (day := find_settled_day(facts, story)))),
+        test_files=make_test_file_counts(
+            Counter(file.status for story in stories for file in find_test_files(facts, story))
+        ),
     )
 
 
@@ -41,9 +45,11 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
     listed = tuple(metrics)
     codes: Counter[str] = Counter()
     days: Counter[str] = Counter()
+    files: Counter[TestFileStatus] = Counter()
     for each in listed:
         codes.update({code.code: code.refused for code in each.codes})
         days.update({day.day: day.stories for day in each.finished})
+        files.update({count.status: count.files for count in each.test_files})
     return MetricsView(
         stories=sum(each.stories for each in listed),
         proven=sum(each.proven for each in listed),
@@ -58,7 +64,17 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
         ),
         codes=rank_codes(codes),
         finished=sort_day_counts(days),
+        test_files=make_test_file_counts(files),
     )
+
+
+def find_test_files(facts: PrdFacts, story: Story) -> tuple[TestFile, ...]:
+    cycle = facts.cycles.get(story.id)
+    return cycle.test_files if cycle else ()
+
+
+def make_test_file_counts(counts: Counter[TestFileStatus]) -> tuple[TestFileCount, ...]:
+    return tuple(TestFileCount(status, counts[status]) for status in get_args(TestFileStatus))
 
 
 def find_mutation_totals(facts: PrdFacts, story: Story) -> MutationTotals | None:

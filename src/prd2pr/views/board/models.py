@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.domain.breakers.records import Circuits
-from prd2pr.domain.records import Spend
+from prd2pr.domain.records import Spend, TestFileStatus
 from prd2pr.views.models import Column, ColumnCount, PrdView, ProjectView, RunView, StoryCard
 
 
@@ -64,6 +64,13 @@ class DayCount:
 
 
 @dataclass(frozen=True)
+class TestFileCount:
+    __test__ = False
+    status: TestFileStatus
+    files: int
+
+
+@dataclass(frozen=True)
 class MetricsView:
     stories: int
     proven: int
@@ -75,6 +82,7 @@ class MetricsView:
     phases: tuple[PhaseMeasure, ...]
     codes: tuple[CodeMeasure, ...]  # most frequent first
     finished: tuple[DayCount, ...] = ()  # finished stories by day, without empty days
+    test_files: tuple[TestFileCount, ...] = ()  # every status, in order
 
 
 @dataclass(frozen=True)
