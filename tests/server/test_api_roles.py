@@ -24,6 +24,7 @@ SEEN = (401, 401, 401, 401, 200, 200, 200, 200, 200)  # a list of what the token
 ONE = (401, 401, 401, 401, 200, 200, 200, 200, 404)
 ALL = (401, 401, 401, 401, 403, 403, 200, 200, 403)
 ADMIN = (401, 401, 401, 401, 403, 403, 403, 200, 403)
+REGISTER = (401, 401, 401, 401, 403, 200, 403, 200, 200)
 CHANGE = (401, 401, 401, 401, 403, 202, 403, 202, 404)
 # Pages are for browsers, which send the token in a cookie.
 PAGE = (303, 303, 303, 303, 200, 200, 200, 200, 200)
@@ -44,6 +45,7 @@ API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/circuits"): ("/circuits", SEEN),
     ("POST", "/circuits/{circuit_id}/reset"): ("/circuits/octo/shop:shop:green/reset", CHANGE),
     ("POST", "/prds/{key}/commands"): ("/prds/octo/shop:shop/commands", CHANGE),
+    ("POST", "/servers"): ("/servers", REGISTER),
     ("GET", "/runs"): ("/runs", SEEN),
     ("GET", "/orders"): ("/orders", SEEN),
     ("GET", "/orders/{order_id}"): (f"/orders/{ORDER}", ONE),
@@ -149,7 +151,8 @@ def status(client: httpx.Client, method: str, path: str, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token and not page else {}
     if token and page:
         headers["Cookie"] = f"prd2pr_session={token}"
-    body = {"command": "/sprint pause"} if path.endswith("/commands") else None
+    bodies = {"commands": {"command": "/sprint pause"}, "servers": {"url": "https://team.example"}}
+    body = bodies.get(path.rpartition("/")[2])
     with client.stream(method, path, headers=headers, json=body) as response:  # an event stream has no end to wait for
         return response.status_code
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from api_server import ApiServer, api_server, until
+from sqlalchemy import text
 from state_repo import StateRepo
 
 from prd2pr.client import Project, Unreachable
+from prd2pr.server.api.tokens import revoke_token
 from prd2pr.server.federation import Federation, sanitize_remote_project
+from prd2pr.server.registration import Heartbeat
 from prd2pr.server.settings import SourceSetting
 
 
@@ -46,6 +50,49 @@ def test_an_aggregator_shows_all_and_marks_what_is_down_as_stale(team, tmp_path,
             ("octo/own", "", 1),
             ("team/thing", "team", 2),
         ]
+
+
+@pytest.mark.slow
+def test_a_server_registers_with_its_aggregator_and_is_missing_when_its_heartbeats_stop(tmp_path):
+    StateRepo(tmp_path / "r").put("p", {"p-1": "done", "p-2": "backlog"})
+    with api_server(tmp_path) as aggregator:
+        given = {"aggregator_url": aggregator.url, "public_url": "https://team.example"}
+        token = aggregator.token("operate", ["team/*"], name="team-a")
+        (tmp_path / "member").mkdir()
+        place = {"team/thing": tmp_path / "r", "other/thing": tmp_path / "r"}  # the token does not cover the second
+        with api_server(tmp_path / "member", place, aggregator_token=token, **given):
+            until(lambda: aggregator.get("/projects", aggregator.token()).json()["items"])
+            told = aggregator.get("/projects", aggregator.token()).json()
+            assert [(each["repo"], each["server"], each["stale"]) for each in told["items"]] == [
+                ("team/thing", "team-a", False)
+            ]
+            assert [(each["name"], each["url"], each["stale"]) for each in told["sources"]] == [
+                ("team-a", "https://team.example", False)
+            ]
+        with aggregator.database.writing() as connection:
+            connection.execute(text("UPDATE registered_servers SET seen_at = seen_at - 100"))
+        reading = aggregator.token()
+        told = aggregator.get("/projects", reading).json()
+        assert told["sources"][0]["stale"] and told["items"][0]["stale"]
+        assert 'prd2pr_servers{state="missing"} 1.0' in aggregator.get("/metrics", reading).text
+        revoke_token(aggregator.database, token.split("_")[1], datetime.now(UTC))
+        assert aggregator.get("/projects", reading).json() == {"items": [], "sources": []}
+
+
+def test_only_a_token_that_may_operate_registers_a_server(tmp_path):
+    body = {"url": "https://team.example", "projects": []}
+    with api_server(tmp_path) as server:
+        assert server.ask("POST", "/servers", server.token(), json=body).status_code == 403
+        token = server.token("operate", ["team/*"])
+        assert server.ask("POST", "/servers", token, json=body).status_code == 200
+        assert server.ask("POST", "/servers", token, json={"url": "javascript:alert(1)"}).status_code == 422
+        many = {"url": "https://team.example", "projects": [{"repo": "x" * 1_000_000}] * 5}
+        assert server.ask("POST", "/servers", token, json=many).status_code == 413
+
+
+def test_a_rejected_heartbeat_names_the_reason(tmp_path):
+    with api_server(tmp_path) as aggregator, aggregator.client("wrong") as client:
+        assert "token" in (Heartbeat(client, "https://team.example", tuple).send() or "")
 
 
 def project(repo: str = "a/b", server: str = "") -> Project:

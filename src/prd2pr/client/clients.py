@@ -78,6 +78,7 @@ class ApiMethods:
     runs = call_pages(protocol.make_runs_call)
     projects = call_list(protocol.make_overview_call)
     overview = call_once(protocol.make_overview_call)
+    register = call_once(protocol.make_register_call)
     retry = call_once(protocol.make_retry_call)
     reset = call_once(protocol.make_reset_call)
     command = call_once(protocol.make_command_call)

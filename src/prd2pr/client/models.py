@@ -34,6 +34,16 @@ class Source(View):
     problem: str = ""
 
 
+class ServerReport(BaseModel):
+    """Body of a registration or heartbeat."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    url: str = Field(
+        max_length=500, pattern=r"^https?://[^\s/]+(/[^\s]*)?$", description="The server's public address."
+    )
+    projects: tuple[ProjectView, ...] = Field(default=(), max_length=1000)
+
+
 # --- orders -----------------------------------------------------------------------------------------------
 
 

@@ -16,9 +16,9 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from prd2pr.client.errors import ApiError, NotUnderstood, Unreachable, make_refusal
-from prd2pr.client.models import Asked, Health, Listed, Page, Problem, Projects
+from prd2pr.client.models import Asked, Health, Listed, Page, Problem, Projects, ServerReport, Source
 from prd2pr.retry import RetryPolicy, read_retry_after
-from prd2pr.views.models import CircuitView, RunView, StoryCard, StoryProof, WorkerView
+from prd2pr.views.models import CircuitView, ProjectView, RunView, StoryCard, StoryProof, WorkerView
 
 PREFIX = "/api/v1"
 TRANSIENT_STATUSES = frozenset({429, 502, 503})
@@ -35,7 +35,7 @@ class ApiCall(Generic[A_co]):
     answer: type[A_co]
     query: Mapping[str, str] = field(default_factory=dict)
     method: str = "GET"
-    body: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -112,6 +112,12 @@ def make_runs_call(*, repo: str = "", prd: str = "", page_size: int = 100) -> Ap
 def make_overview_call() -> ApiCall[Projects]:
     """Return all projects, and the other servers that some of them come from."""
     return ApiCall("/projects", Projects)
+
+
+def make_register_call(url: str, projects: tuple[ProjectView, ...] = ()) -> ApiCall[Source]:
+    """Register a server with its projects, or send its heartbeat."""
+    body = ServerReport(url=url, projects=projects).model_dump(mode="json")
+    return ApiCall("/servers", Source, method="POST", body=body)
 
 
 def make_retry_call(key: str, *, why: str = "", idempotency_key: str = "") -> ApiCall[Asked]:

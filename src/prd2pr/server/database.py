@@ -30,6 +30,7 @@ MIGRATION_MODULES = (
     "prd2pr.server.work.tables",
     "prd2pr.server.projection.rows",
     "prd2pr.server.api.tables",
+    "prd2pr.server.registration",
     "prd2pr.server.setup.tables",
 )
 BUSY_SECONDS = 30

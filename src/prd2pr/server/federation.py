@@ -1,4 +1,4 @@
-"""Projects of other servers, each polled with its own token.
+"""Projects of other servers: each is polled with its own token, or registers here and sends heartbeats.
 
 A server that does not answer is shown with its last answer and the age of that answer; the others do not wait for it.
 """
@@ -19,6 +19,7 @@ from prd2pr.client import ApiError, Client
 from prd2pr.client import models as api
 from prd2pr.domain.wording import clean_line, clip, format_duration
 from prd2pr.server.reader import RepoFilter, ViewReader
+from prd2pr.server.registration import RegisteredServer
 from prd2pr.server.settings import SourceSetting
 from prd2pr.views.board.models import BoardView, CostView, MetricsView
 from prd2pr.views.models import CircuitView, ProjectView, RunView, StoryView, View, WorkerView
@@ -67,9 +68,11 @@ class Federation:
         fetch: FetchProjects = fetch_projects,
         every: float = POLL_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        list_registered: Callable[[], tuple[RegisteredServer, ...]] = tuple,
     ) -> None:
         self.sources = tuple(sources)
         self._fetch, self._poll_seconds, self._clock = fetch, every, clock
+        self._list_registered = list_registered
         self._reports = {source.name: SourceReport() for source in self.sources}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -107,7 +110,7 @@ class Federation:
         now = self._clock()
         with self._lock:
             reports = dict(self._reports)
-        return tuple(
+        polled = tuple(
             api.Source(
                 name=source.name,
                 url=source.url,
@@ -117,22 +120,23 @@ class Federation:
             )
             for source in self.sources
         )
+        registered = tuple(
+            api.Source(name=each.name, url=each.url, stale=each.age > STALE_SECONDS, age_seconds=each.age)
+            for each in self._list_registered()
+        )
+        return polled + registered
 
     def projects(self) -> tuple[ProjectView, ...]:
         """Return all projects, each with its server's name and whether that server currently answers."""
         now = self._clock()
         with self._lock:
             reports = dict(self._reports)
+        answers = [(name, each.is_stale(now), each.age(now) or 0.0, each.projects) for name, each in reports.items()]
+        answers += [(each.name, each.age > STALE_SECONDS, each.age, each.projects) for each in self._list_registered()]
         return tuple(
-            project.model_copy(
-                update={
-                    "server": source.name,
-                    "stale": reports[source.name].is_stale(now),
-                    "age_seconds": reports[source.name].age(now) or 0.0,
-                }
-            )
-            for source in self.sources
-            for project in reports[source.name].projects
+            project.model_copy(update={"server": name, "stale": stale, "age_seconds": age})
+            for name, stale, age, projects in answers
+            for project in projects
         )
 
 

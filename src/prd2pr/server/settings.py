@@ -21,6 +21,7 @@ from prd2pr.prd.validation_messages import build_field_problem, unwrap_optional
 ENV_PREFIX = "PRD2PR_"
 FILE_SUFFIX = "_FILE"
 URL_PATTERN = r"^https?://[^\s/]+(/[^\s]*)?$"
+OPTIONAL_URL_PATTERN = rf"^$|{URL_PATTERN}"
 DATABASE_PATTERN = r"^(sqlite:///\S+|postgres(ql)?(\+psycopg)?://\S+)$"
 APP_ID_PATTERN = r"^([A-Za-z0-9._-]{1,100})?$"
 REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
@@ -33,6 +34,7 @@ PATTERN_HINTS = {
     VARIABLE_PATTERN: "Write the name of an environment variable, not the token itself.",
     ORIGIN_PATTERN: "Write an origin without a path, as in https://status.example.org.",
     URL_PATTERN: "Write an address, as in https://prd2pr.example.org.",
+    OPTIONAL_URL_PATTERN: "Write an address, as in https://prd2pr.example.org.",
     DATABASE_PATTERN: "Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME.",
     APP_ID_PATTERN: "Write the App's id or client id, as the App's page shows it.",
 }
@@ -172,6 +174,17 @@ class ServerSettings(BaseModel):
         default=(),
         description="Other servers whose projects are also shown: `name`, `url`, and in `token_env` the name of the "
         "variable with the token. Can be set only in the file.",
+    )
+    aggregator_url: str = Field(
+        default="",
+        pattern=OPTIONAL_URL_PATTERN,
+        description="Another server that shows this server's projects: this server registers there when it starts, "
+        "and sends a heartbeat every 15 seconds.",
+    )
+    aggregator_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="A token of the aggregator with the scope operate. Its name is shown there as this server's name, "
+        "and its repositories limit what is shown.",
     )
     api_rate_per_minute: int = Field(
         default=1200, ge=1, description="API requests per token and minute; more are answered with 429."

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from fakes.board_sample import NOW, StillReading
-from prd2pr.client.models import Asked
+from prd2pr.client.models import Asked, Source
 from prd2pr.server.dashboard.access import COOKIE, Visitor, allow_all, allow_none
 from prd2pr.server.dashboard.router import DashboardContext, make_dashboard_router
 from prd2pr.views.board.source import PrdSource
@@ -60,6 +60,7 @@ class Shown:
         self.ordered: list[Asked] = []
         self.refusal = ""  # why an order is refused
         self.guest: Visitor | None = None
+        self.servers: tuple[Source, ...] = ()
 
     def cut(self) -> None:
         """Cut every listening connection."""
@@ -89,7 +90,13 @@ class Shown:
 
 def dashboard_app(shown: Shown) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    desk = DashboardContext(get_reader=lambda: shown.reading, access=shown, get_orders=lambda: shown, clock=lambda: NOW)
+    desk = DashboardContext(
+        get_reader=lambda: shown.reading,
+        access=shown,
+        get_orders=lambda: shown,
+        list_servers=lambda: shown.servers,
+        clock=lambda: NOW,
+    )
     app.include_router(make_dashboard_router(desk))
 
     @app.get("/events")

@@ -11,6 +11,7 @@ from dashboard_app import OF_ONE, OWNER, READER, Shown
 from starlette.testclient import TestClient
 
 from fakes.board_sample import hostile, source_of, thousand
+from prd2pr.client.models import Source
 from prd2pr.server.dashboard.access import COOKIE, is_dashboard_path, make_csrf_token
 from prd2pr.server.dashboard.access import PUBLIC_VISITOR as EVERYBODY
 
@@ -159,6 +160,18 @@ def test_projects_of_other_servers_have_no_links_to_local_boards(
     text = client.get("/dashboard").text
     assert "on prd2pr.example.org" in text and "acme/other" in text
     assert "/dashboard/projects/" not in text
+
+
+def test_missing_servers_are_shown(client: TestClient, shown: Shown) -> None:
+    sign_in(client)
+    assert "Other servers" not in client.get("/dashboard").text
+    shown.servers = (
+        Source(name="team-a", url="https://a.example", stale=False, age_seconds=4),
+        Source(name="<b>", url="https://b.example", stale=True, age_seconds=None, problem="<i>refused"),
+    )
+    text = client.get("/dashboard").text
+    assert text.index("team-a") < text.index(">up<") < text.index("&lt;b&gt;") < text.index(">missing<")
+    assert "&lt;i&gt;refused" in text and not parse_page(text).wrong
 
 
 # --- logging in -------------------------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from fastapi import Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, text
 
-from prd2pr.client.models import Asked, CommandLine, Why
+from prd2pr.client.models import Asked, CommandLine, ServerReport, Why
 from prd2pr.domain.wording import clean_line
 from prd2pr.github.orders import parse_order_line
 from prd2pr.server.api.problems import RequestDenied
@@ -28,8 +28,9 @@ from prd2pr.state.codec import describe_validation_error
 from prd2pr.state.orders import Order, sanitize_token_name
 from prd2pr.views.models import CircuitView, Column, PrdSummary, StoryCard
 
-B = TypeVar("B", bound=Why)
+B = TypeVar("B", bound=BaseModel)
 MAX_BODY_BYTES = 16 * 1024
+MAX_REPORT_BYTES = 4 * 1024 * 1024
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -192,6 +193,11 @@ async def read_command_line(request: Request) -> CommandLine:
     return parse_body(CommandLine, await read_body(request), 'Send {"command": "/sprint pause"}.')
 
 
+async def read_server_report(request: Request) -> ServerReport:
+    remedy = 'Send {"url": "https://…", "projects": []}.'
+    return parse_body(ServerReport, await read_body(request, MAX_REPORT_BYTES, "Report fewer projects."), remedy)
+
+
 def parse_body(model: type[B], data: bytes, remedy: str) -> B:
     try:
         return model.model_validate_json(data)
@@ -199,12 +205,12 @@ def parse_body(model: type[B], data: bytes, remedy: str) -> B:
         raise RequestDenied(422, f"The body is invalid: {describe_validation_error(error)}", remedy=remedy) from None
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(
+    request: Request, limit: int = MAX_BODY_BYTES, remedy: str = "Give the reason in a sentence or two."
+) -> bytes:
     data = b""
     async for piece in request.stream():
         data += piece
-        if len(data) > MAX_BODY_BYTES:
-            raise RequestDenied(
-                413, f"The body exceeds {MAX_BODY_BYTES} bytes.", remedy="Give the reason in a sentence or two."
-            )
+        if len(data) > limit:
+            raise RequestDenied(413, f"The body exceeds {limit} bytes.", remedy=remedy)
     return data

@@ -17,6 +17,7 @@ from prd2pr.server.api.change_requests import (
     make_reset_request,
     make_retry_request,
     read_command_line,
+    read_server_report,
     read_why,
     require_operate_scope,
     submit_change,
@@ -24,6 +25,7 @@ from prd2pr.server.api.change_requests import (
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.reads import TaskKey, get_reader, list_visible_repos, not_found
 from prd2pr.server.orders.store import list_orders
+from prd2pr.server.registration import record_server
 from prd2pr.server.token_scopes import Bearer, Scope
 from prd2pr.views.models import CircuitView, StoryCard, split_task_key
 
@@ -111,6 +113,15 @@ def give_command(
     require_operate_scope(bearer)
     change = make_command_request(bearer, board.project.repo, prd, line)
     return set_location(request, response, place_change(request.app, bearer, change, idempotency_key))
+
+
+def register_server(
+    request: Request, bearer: ForOperating, report: Annotated[api.ServerReport, Depends(read_server_report)]
+) -> api.Source:
+    """Register a server under the token's name, or record its heartbeat."""
+    require_operate_scope(bearer)
+    record_server(request.app.state.context.database, bearer, report)
+    return api.Source(name=bearer.name, url=report.url, stale=False, age_seconds=0)
 
 
 def place_change(app: FastAPI, bearer: Bearer, change: ChangeRequest, key: str | None = None) -> api.Asked:

@@ -19,6 +19,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>prd2pr API</title>
+<link rel="icon" href="dashboard/static/mark.svg">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
@@ -28,7 +29,12 @@ PAGE = """<!doctype html>
 </body>
 </html>
 """
-START = 'SwaggerUIBundle({url: "openapi.json", dom_id: "#explorer", deepLinking: true, persistAuthorization: false});\n'
+# Every path exists twice; the stable one is shown.
+START = """fetch("openapi.json").then((answer) => answer.json()).then((spec) => {
+  spec.paths = Object.fromEntries(Object.entries(spec.paths).filter(([path]) => path.startsWith("/api/v1/")));
+  SwaggerUIBundle({spec, dom_id: "#explorer", deepLinking: true, persistAuthorization: false});
+});
+"""
 HEADERS = {
     # Swagger UI sets style attributes and draws its icons from data addresses.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "

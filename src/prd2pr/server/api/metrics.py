@@ -7,7 +7,7 @@ Figures per repository are in the API.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -15,6 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from prd2pr.client.models import Source
 from prd2pr.server.api.events import EventFeed
 from prd2pr.server.reader import ViewReader
 from prd2pr.server.work_metrics import CIRCUIT_STATES, WorkMetrics
@@ -29,10 +30,15 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 WORKER_STATES = ("working", "idle", "gone", "not known")
 
 
+ListServers = Callable[[], tuple[Source, ...]]
+
+
 class MetricsRegistry:
     """The work's metrics and, in the same registry, those of requests and of the current state."""
 
-    def __init__(self, reader: ViewReader, feed: EventFeed, work: WorkMetrics) -> None:
+    def __init__(
+        self, reader: ViewReader, feed: EventFeed, work: WorkMetrics, list_servers: ListServers = tuple
+    ) -> None:
         self.registry = work.registry
         self.requests = Counter(
             "prd2pr_http_requests_total",
@@ -47,7 +53,7 @@ class MetricsRegistry:
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.registry.register(StateCollector(reader, feed))
+        self.registry.register(StateCollector(reader, feed, list_servers))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
@@ -56,8 +62,8 @@ class MetricsRegistry:
 class StateCollector(Collector):
     """Collects the current state whenever Prometheus scrapes the metrics."""
 
-    def __init__(self, reader: ViewReader, feed: EventFeed) -> None:
-        self._reader, self._feed = reader, feed
+    def __init__(self, reader: ViewReader, feed: EventFeed, list_servers: ListServers) -> None:
+        self._reader, self._feed, self._list_servers = reader, feed, list_servers
 
     def collect(self) -> Iterator[Metric]:
         projects = self._reader.projects()
@@ -86,6 +92,8 @@ class StateCollector(Collector):
             "prd2pr_spent_usd", "Costs, as far as prices are known.", sum(each.usd or 0 for each in spend)
         )
         yield GaugeMetricFamily("prd2pr_spent_tokens", "Tokens of all model calls.", sum(each.tokens for each in spend))
+        servers = ["missing" if each.stale else "up" for each in self._list_servers()]
+        yield make_state_gauge("prd2pr_servers", "Other servers by state.", ("up", "missing"), servers)
         yield from collect_cycle_metrics(self._reader.metrics())
 
 

@@ -22,7 +22,7 @@ from prd2pr.server.api.change_requests import make_order_response
 from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
 from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.stream import EventStream, Listener
-from prd2pr.server.federation import FederatedReader
+from prd2pr.server.federation import FederatedReader, Federation
 from prd2pr.server.orders.store import find_order, list_orders
 from prd2pr.server.reader import ViewReader
 from prd2pr.server.token_scopes import Bearer
@@ -284,7 +284,13 @@ def get_projects(request: Request, bearer: ForReading) -> api.Projects:
     federation = getattr(request.app.state, "federation", None)
     others = [project for project in (federation.projects() if federation else ()) if bearer.sees(project.repo)]
     items = sorted((*own, *others), key=lambda each: (each.repo, each.server))
-    return api.Projects(items=tuple(items), sources=federation.list_sources() if federation else ())
+    return api.Projects(items=tuple(items), sources=list_servers(request.app))
+
+
+def list_servers(app: FastAPI) -> tuple[api.Source, ...]:
+    """Return the servers whose projects are also shown."""
+    federation: Federation | None = getattr(app.state, "federation", None)
+    return federation.list_sources() if federation is not None else ()
 
 
 # --- for operators ----------------------------------------------------------------------------------------------------

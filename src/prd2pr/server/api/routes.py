@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
 from prd2pr.client import models as api
@@ -53,7 +54,7 @@ class ApiRoute:
     refusals: tuple[int, ...] = ()
     media_type: str = "application/json"
     status: int = 200
-    body: type[api.Why] | None = None
+    body: type[api.Why] | type[api.ServerReport] | None = None
 
 
 ROUTES: tuple[ApiRoute, ...] = (
@@ -144,6 +145,16 @@ ROUTES: tuple[ApiRoute, ...] = (
         (401, 429, 503),
     ),
     ApiRoute(
+        "register",
+        "POST",
+        "/servers",
+        changes.register_server,
+        "Register a server, or send its heartbeat",
+        api.Source,
+        (401, 403, 413, 422, 429, 503),
+        body=api.ServerReport,
+    ),
+    ApiRoute(
         "audit",
         "GET",
         "/audit",
@@ -187,7 +198,9 @@ def add_api(app: FastAPI, context: ServerContext) -> EventFeed:
     )
     app.state.connection_limit = ConnectionLimit(settings.event_connections, max(1, settings.event_connections // 10))
     app.state.heartbeat = HEARTBEAT_SECONDS
-    app.state.metrics_registry = registry = MetricsRegistry(app.state.reader, feed, context.metrics)
+    app.state.metrics_registry = registry = MetricsRegistry(
+        app.state.reader, feed, context.metrics, lambda: reads.list_servers(app)
+    )
     add_problem_handlers(app)
     app.add_middleware(MetricsMiddleware, registry=registry)
     app.include_router(make_api_router("v1"), prefix=PREFIX)
@@ -250,8 +263,9 @@ LOCATION = {"Location": {"description": "The order's address.", "schema": {"type
 RETRY_AFTER = {"Retry-After": {"description": "Seconds.", "schema": {"type": "string"}}}
 
 
-def document_body(model: type[api.Why]) -> dict[str, Any]:
-    schema = model.model_json_schema()
+def document_body(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)  # nested models are also in answers, so the description has them
     return {"requestBody": {"required": "required" in schema, "content": {"application/json": {"schema": schema}}}}
 
 

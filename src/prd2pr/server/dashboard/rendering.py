@@ -37,7 +37,7 @@ from prd2pr.views.models import (
 )
 
 if TYPE_CHECKING:  # the static site has no orders and does not need the client
-    from prd2pr.client.models import Asked
+    from prd2pr.client.models import Asked, Source
 
 MAX_RUNS = 200
 MAX_DAYS = 60
@@ -134,9 +134,12 @@ def render_dashboard_template(template: str, links: PageLinks, page: PageContext
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def render_projects_page(links: PageLinks, page: PageContext, projects: tuple[ProjectView, ...]) -> str:
+def render_projects_page(
+    links: PageLinks, page: PageContext, projects: tuple[ProjectView, ...], servers: tuple[Source, ...] = ()
+) -> str:
     page = replace(page, title="Projects", section="projects", kinds=TASK_EVENTS)
-    return render_dashboard_template("projects", links, page, projects=projects, total=make_overview_figures(projects))
+    total = make_overview_figures(projects)
+    return render_dashboard_template("projects", links, page, projects=projects, total=total, servers=servers)
 
 
 def render_board_page(links: PageLinks, page: PageContext, board: BoardView) -> str:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from prd2pr.client.models import MAX_WHY_LENGTH, Asked
+from prd2pr.client.models import MAX_WHY_LENGTH, Asked, Source
 from prd2pr.server.dashboard import rendering, static_files
 from prd2pr.server.dashboard.access import (
     COOKIE,
@@ -72,6 +72,7 @@ class DashboardContext:
     get_reader: Callable[[], ViewReader]
     access: Access
     get_orders: Callable[[], OrderService | None] = lambda: None  # returns None if no worker is configured
+    list_servers: Callable[[], tuple[Source, ...]] = tuple  # servers whose projects are also shown
     events: bool = True  # whether `/events` is served
     public_host: str = ""
     is_secure: bool = False  # whether the public address uses HTTPS, possibly through a proxy
@@ -142,7 +143,8 @@ def make_dashboard_router(context: DashboardContext) -> APIRouter:
 
 
 def view_projects(visit: Visit, _: Request) -> str:
-    return rendering.render_projects_page(visit.links, visit.page, visit.reader.projects(visit.repos))
+    projects, servers = visit.reader.projects(visit.repos), visit.context.list_servers()
+    return rendering.render_projects_page(visit.links, visit.page, projects, servers)
 
 
 def view_board(visit: Visit, request: Request) -> str:

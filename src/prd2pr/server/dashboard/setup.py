@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse
 
+from prd2pr.server.api.reads import list_servers
 from prd2pr.server.app import ServerContext
 from prd2pr.server.dashboard.access import COOKIE, MAX_TOKEN_LENGTH, Access, Visitor
 from prd2pr.server.dashboard.links import ROOT
@@ -42,6 +43,7 @@ def add_dashboard(app: FastAPI, context: ServerContext) -> None:
         get_reader=lambda: cast(ViewReader, app.state.reader),
         access=access,
         get_orders=lambda: get_order_service(app),
+        list_servers=lambda: list_servers(app),
         public_host=public.netloc,
         is_secure=public.scheme == "https",
     )

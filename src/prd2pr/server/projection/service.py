@@ -14,16 +14,19 @@ from typing import Self
 
 from fastapi import FastAPI
 
+from prd2pr.client import Client
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import ServerContext
 from prd2pr.server.database import Database
 from prd2pr.server.disk_reader import RepositoryShelf
-from prd2pr.server.federation import FederatedReader, Federation
+from prd2pr.server.federation import TIMEOUT, FederatedReader, Federation
 from prd2pr.server.projection import rows
 from prd2pr.server.projection.mirrors import HostedRepository, update_mirror
 from prd2pr.server.projection.reader import ProjectionReader
 from prd2pr.server.projection.repositories import HostedRepositories
 from prd2pr.server.projection.update import ProjectionWriter
+from prd2pr.server.registration import Heartbeat, list_registered_servers
+from prd2pr.server.settings import ServerSettings
 
 LOG = logging.getLogger("prd2pr.server.projection")
 POLL_SECONDS = 0.5  # for local repositories, whose branches git lists quickly
@@ -154,7 +157,7 @@ def add_projection(app: FastAPI, context: ServerContext) -> AbstractContextManag
     if getattr(app.state, "reader", None) is not None:
         return None
     settings = context.settings
-    federation = Federation(settings.sources)
+    federation = Federation(settings.sources, list_registered=lambda: list_registered_servers(context.database))
     projection = ProjectionReader(context.database)
 
     hosted = HostedRepositories(settings)
@@ -166,8 +169,14 @@ def add_projection(app: FastAPI, context: ServerContext) -> AbstractContextManag
         hosted_every=settings.refresh_seconds,
     )
     app.state.federation, app.state.projection_updater = federation, updater
-    app.state.reader = FederatedReader(projection, federation) if settings.sources else projection
-    return enter_all(federation, hosted, updater)
+    app.state.reader = FederatedReader(projection, federation)
+    return enter_all(federation, hosted, updater, *open_heartbeats(settings, projection))
+
+
+def open_heartbeats(settings: ServerSettings, projection: ProjectionReader) -> Iterator[Heartbeat]:
+    if settings.aggregator_url:
+        client = Client(settings.aggregator_url, settings.aggregator_token.get_secret_value(), timeout=TIMEOUT)
+        yield Heartbeat(client, settings.public_url, projection.projects)
 
 
 @contextmanager
