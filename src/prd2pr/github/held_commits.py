@@ -28,8 +28,8 @@ class CommitOnBranch:
 def is_due(commit: CommitOnBranch) -> bool:
     """Whether the branch on GitHub moves to this commit.
 
-    It does for an integrated story, for a change that a person requested, and for each phase unless `/tdd run` is in
-    force, because then each phase is requested by its own command.
+    It does for an integrated story and for a change that a person requested. It does for each phase unless `/tdd run`
+    is in force: without it, each phase is requested by a command of its own.
     """
     step = read_commit_step(commit.git.commit_info(commit.new))
     store = StateStore(commit.git, commit.prd)

@@ -1,7 +1,7 @@
 """Judge commits by people with the gate that judges a role's work; these commits are never discarded.
 
 Accepted commits pass the phase. For refused commits, the findings are recorded and reported, and a role continues from
-them; they do not count as attempts of the role. docs/architecture.md explains the rules.
+them; they do not count as attempts of the role. docs/decisions/0012-commits-by-people.md gives the reasons.
 """
 
 from __future__ import annotations
