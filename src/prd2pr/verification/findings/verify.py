@@ -105,8 +105,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "VER302",
         "a test fails on the merged tree",
-        "The base had moved when the branch was merged. Together with what came before, a test fails or is gone that "
-        "passed on the base or on the branch.",
+        "The base had moved when the branch was merged. A test that passed on the base or on the branch fails on the "
+        "merged tree, or is missing there.",
         bad="merged: tests/test_cart.py::test_total failed",
         good="every test that passed on either side passes on the merged tree",
         remedy="fix the merged code; before the next merge, update the branch so that its suite runs on the new base.",

@@ -106,7 +106,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "CHK205",
         "the behavior that an existing test requires was changed",
         "The old version of the test fails with the new source; its new version fails with the old source and passes "
-        "with the new one. That is how a changed requirement looks. A reviewer must decide whether it is wanted.",
+        "with the new one. This is typical of a changed requirement. A reviewer must decide whether it is wanted.",
         bad="test_total required 90 and now requires 100",
         good="existing tests are unchanged",
         remedy="check that the change of behavior is intended.",
@@ -121,7 +121,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_warning(
         "CHK207",
-        "it could not be measured whether tests were weakened",
+        "whether tests were weakened could not be measured",
         "The old versions of the changed tests do not pass by themselves, or mutation testing failed.",
         bad="test_total fails when only the changed tests are run",
         good="the changed tests pass by themselves",

@@ -41,7 +41,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "tested behavior differs from the behavior elsewhere.",
         bad="import os\n\ndef redeem(total, points):\n    return total - points if os.environ.get('CI') else total",
         good="def redeem(total, points):\n    return total - points",
-        remedy="use a setting with its own name for what differs.",
+        remedy="control the difference with a setting of the program.",
     ),
 )
 
