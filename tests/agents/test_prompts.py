@@ -493,7 +493,7 @@ def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
         '"""shop-1.c1: …"""',
         "`tests/tdd/loyalty-1/test_loyalty_1_earning.py`",
         "a name unique in the repository",
-        "each parametrised case too",
+        "each parametrized case too",
         "Import planned symbols at the top",
         "skip, xfail, importorskip",
         "mocks of the subject",

@@ -56,7 +56,7 @@ class StoryDraft(Record):
     complexity: int = Field(default=3, ge=1, le=10, description="1 trivial, 10 the hardest; above 6, split the story.")
     estimate_minutes: int = Field(default=10, ge=0, description="Time for a practised engineer.")
     requirements: tuple[str, ...] = Field(default=(), description="Ids of the PRD's requirements that it fulfils.")
-    module: str = Field(default="", description="Module or package in which the behaviour lives: shop.points.")
+    module: str = Field(default="", description="Module or package in which the behavior lives: shop.points.")
     interface: str = Field(default="", description="Signatures that others will call, one per line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
     test_paths: SkipJsonSchema[tuple[str, ...]] = ()

@@ -13,7 +13,7 @@ class StoryEstimate(Record):
     story: str = Field(max_length=120, description="Id of a story of the plan.")
     optimistic: int = Field(ge=1, le=10_000, description="Minutes, if all goes well.")
     likely: int = Field(ge=1, le=10_000, description="Minutes, most probably.")
-    pessimistic: int = Field(ge=1, le=10_000, description="Minutes, if what can go wrong does.")
+    pessimistic: int = Field(ge=1, le=10_000, description="Minutes, if the foreseeable problems occur.")
     complexity: int = Field(ge=1, le=10, description="1 trivial, 10 the hardest.")
     why: str = Field(default="", max_length=300)
 

@@ -27,7 +27,7 @@ class RetrospectiveAnswer(Record):
         default=(), max_length=MAX_ENTRIES, description="What to do differently, and where."
     )
     new_patterns: tuple[NewPattern, ...] = Field(
-        default=(), max_length=4, description="Ways of doing things that proved themselves here; none is fine."
+        default=(), max_length=4, description="Practices that worked well here; may be empty."
     )
     spike_accuracy: float | None = Field(
         default=None, ge=0, le=100, description="How well experiments predicted what was built; null without any."

@@ -77,7 +77,7 @@ class CyclesDraft(Record):
 
 class TaskDraft(Record):
     key: Line = Field(description="Short unique name, as in s1; `depends_on` refers to it.")
-    title: Line = Field(description="One line of at most 80 characters that names the behaviour.")
+    title: Line = Field(description="One line of at most 80 characters that names the behavior.")
     description: Paragraph = Field(description="What is true afterwards, and why; two or three sentences.")
     kind: StoryKind = Field(default="feature", description="docs, config and chore need no tests; the others do.")
     requirements: Ids = Field(description="Ids of this cycle that the story fulfils, acceptance criteria too.")

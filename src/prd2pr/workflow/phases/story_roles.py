@@ -227,7 +227,7 @@ def ask_retrospective(session: Session, position: Position) -> None:
         return
     material = {
         "how the stories went": retrospective.format_story_facts(list_story_facts(position, position.cycle)),
-        "what roles said on the way": "\n".join(limit_lines(list_role_remarks(session, position), REMARKS_LIMIT)),
+        "remarks of the roles": "\n".join(limit_lines(list_role_remarks(session, position), REMARKS_LIMIT)),
     }
     assignment = replace(make_role_assignment(position, RETROSPECTIVE, material), story=None, design=None)
     about = digest_parts(position.code_tree, *material.values())
