@@ -265,8 +265,7 @@ class Docs(ConfigSection):
     documents: tuple[DocumentName, ...] = Field(
         default=(),
         strict=False,  # `_switch_off` gets Python lists
-        description="The documents to write, each if it has something to say. Empty for all: "
-        f"{', '.join(DOCUMENT_NAMES)}.",
+        description=f"The documents to write, each only if it has content. Empty for all: {', '.join(DOCUMENT_NAMES)}.",
     )
 
     @property

@@ -88,7 +88,7 @@ def test_uncovered_requirement_becomes_a_question_and_is_not_dropped() -> None:
 
 def test_problems_left_after_retries_are_reported() -> None:
     stated = (
-        PlanProblem("PLN201", "too large (130 lines, fewer than 100): make several stories of it", "s1"),
+        PlanProblem("PLN201", "too large (130 lines, fewer than 100): split it into several stories", "s1"),
         PlanProblem("PLN203", "no story fulfills FR-9"),
         PlanProblem("PLN204", "`x.py` has no place in the PRD's module structure", "s1"),
     )

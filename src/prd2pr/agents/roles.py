@@ -191,7 +191,7 @@ PROGRAMMER = Role(
     tool_turns=32, max_tokens=32_000, uses_memory=True, moment=RoleTiming.RED,
     summary="With `strategy: conversation`: designs, tests and code of all stories in one conversation, several "
     "stories in one answer. RED of each is proved without its code.",
-    blocks_when="Criteria that contradict each other or tests that must stay; other stories go on.",
+    blocks_when="Criteria that contradict each other or tests that must stay; other stories continue.",
 )  # fmt: skip
 EXAMPLES = Role(
     "examples", "Author of hidden examples", Phase.RED, ExamplesAnswer,

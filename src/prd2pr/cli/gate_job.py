@@ -77,7 +77,7 @@ def decide_event() -> GateDecision:
         )
     return GateDecision(
         go=True,
-        reason=f"{login} is authorised",
+        reason=f"{login} is authorized",
         acknowledge=make_reactions_path(name, event),
         prd=find_prd_id(get_object(event, "issue")),
     )

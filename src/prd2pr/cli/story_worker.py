@@ -24,7 +24,7 @@ class ChannelProgress:
     """Implements `workflow.interfaces.Progress` by sending each event to the process that started the worker."""
 
     channel: Channel
-    muted: bool = True  # until it has a story, since the main process shows notes about the whole run
+    muted: bool = True  # until it gets a story: notes about the whole run are shown by the main process
 
     def say(self, event: str, **facts: object) -> None:
         if not self.muted:

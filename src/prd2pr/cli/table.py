@@ -268,7 +268,7 @@ COMMANDS: tuple[TableCommand, ...] = (
     ),
     TableCommand(
         "answer",
-        "Answer a question of the plan; the stories that wait for it go on",
+        "Answer a question of the plan; the stories that wait for it continue",
         "decisions:answer",
         "0, or 1 if there is no such question",
         (

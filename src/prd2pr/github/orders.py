@@ -119,7 +119,7 @@ def parse_order_line(line: str) -> ParsedCommand | None:
 
 
 def reply_unreadable_order(order: Order) -> NotNow:
-    return NotNow(order.shown, "it is not one command that changes something", NextStep("", "/tdd help"))
+    return NotNow(order.shown, "it is not a single command that changes something", NextStep("", "/tdd help"))
 
 
 def reply_future_order(order: Order) -> NotNow:

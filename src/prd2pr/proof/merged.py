@@ -184,7 +184,7 @@ def compare_merged_code(git: Git, merged: MergedBranch) -> Iterator[Finding]:
     actual = git.code_tree(merged.commit)
     if expected is None:
         what = (
-            "the proved head conflicts with the base, so people decided what the merged code is, and nothing proves it"
+            "the proved head conflicts with the base: the conflict was resolved by hand, and nothing proves the result"
         )
         yield make_claim_error("VER301", what)
         return
@@ -204,7 +204,7 @@ def compare_replayed_commits(git: Git, merged: MergedBranch) -> Iterator[Finding
         before, parent = git.commit_info(made).parents[0], git.commit_info(original).parents[0]
         expected = git.merge_code(parent, before, original)
         if expected != git.code_tree(made):
-            what = f"{made[:10]} is not the change of {original[:10]}, from which the rebase made it"
+            what = f"{made[:10]} does not make the same change as {original[:10]}, from which it was rebased"
             yield make_claim_error("VER301", what)
 
 

@@ -27,7 +27,7 @@ _BASES = ("main", "master", "develop", "trunk")
 
 @dataclass(frozen=True)
 class Changeset:
-    """What is judged: the trees of the merge base and of the head, and what people say about them."""
+    """The changeset to judge: its base and head, and who claims that it is a refactoring."""
 
     base: str  # commit
     head: str  # commit, or the tree of the checkout

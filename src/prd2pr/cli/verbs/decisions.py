@@ -38,7 +38,7 @@ def reset(options: argparse.Namespace) -> int:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """Answer a question of the plan, so that the stories that wait for it can go on."""
+    """Answer a question of the plan, so that the stories that wait for it can continue."""
     number = parse_question_number(options.question)
     if number is None:
         raise UsageProblem("name the question as in `Q2`", where=options.question)

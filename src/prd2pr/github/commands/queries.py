@@ -133,7 +133,7 @@ def show_story(query: BranchQuery) -> CommandReply:
         return NotNow(query.command.shown, f"story {story} does not exist", NextStep("", "/tdd overview"))
     row = build_board_row(query.session, story)
     if row is None:
-        reason = f"{story} is one of {len(query.state.backlog.stories)} stories, and not all of them are shown"
+        reason = f"the plan has {len(query.state.backlog.stories)} stories, and {story} is not among those shown"
         return NotNow(query.command.shown, reason, NextStep("", "/tdd overview"))
     return build_story_status(query.session, query.state, row)
 

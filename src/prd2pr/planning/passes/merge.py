@@ -17,7 +17,7 @@ from prd2pr.planning.passes.open_questions import (
     merge_questions,
 )
 from prd2pr.planning.passes.overlap import mark_verify_only
-from prd2pr.planning.passes.tasks import CycleScope, CycleTasks, build_story_draft, list_earlier_cycles
+from prd2pr.planning.passes.tasks import SPLIT_REMEDY, CycleScope, CycleTasks, build_story_draft, list_earlier_cycles
 from prd2pr.planning.plan import (
     EpicDraft,
     PlanDraft,
@@ -207,7 +207,7 @@ _QUESTION_ENDINGS = {
 
 
 def _shorten_problem(problem: PlanProblem) -> str:
-    return problem.message.partition(": make several")[0]
+    return problem.message.removesuffix(SPLIT_REMEDY)
 
 
 def _collect_assumptions(gathered: PassResults, general: Sequence[Requirement]) -> Iterator[str]:

@@ -27,6 +27,7 @@ LIMITS = PlanLimits()
 MAX_TESTS = 20
 LINE_LIMIT = 100
 MAX_COMPLEXITY = 6
+SPLIT_REMEDY = ": split it into several stories"  # for the model; left out of the question to a person
 
 # These rules need the complete plan with criteria. Coverage of the cycle is checked separately.
 _CHECKED_LATER = ("PLN101", "PLN106", "PLN108", "PLN109")
@@ -144,7 +145,7 @@ def _check_size(task: TaskDraft, criteria: int) -> Iterator[PlanProblem]:
     }
     over = [text for text, is_exceeded in measured.items() if is_exceeded]
     if over:
-        yield PlanProblem("PLN201", f"too large ({'; '.join(over)}): make several stories of it", task.key.strip())
+        yield PlanProblem("PLN201", f"too large ({'; '.join(over)}){SPLIT_REMEDY}", task.key.strip())
 
 
 def _check_places(scope: CycleScope, draft: TasksDraft) -> Iterator[PlanProblem]:

@@ -72,14 +72,14 @@ def check_decision_step(claim: StepClaim, decision: Decision, left: DecisionOutc
 
 
 def check_decision_code(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
-    """Check that only the unproven tests of a given-up story are removed and no other code changes."""
+    """Check that only the unproven tests of an aborted story are removed and no other code changes."""
     for change in claim.state.store.git.diff(claim.base_tree, claim.head_tree):
         if change.path not in left.removed or change.status != "D":
             yield make_claim_error("VER108", "a decision may not change code", change.path)
     there = {entry.path for entry in claim.state.store.git.entries(claim.head_tree)}
     for path in left.removed:
         if path in there:
-            yield make_claim_error("VER108", "an unproven test of the given-up story was not removed", path)
+            yield make_claim_error("VER108", "an unproven test of the aborted story was not removed", path)
 
 
 def check_decision_effect(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:

@@ -81,7 +81,9 @@ def make_command_request(bearer: Bearer, repo: str, prd: PrdSummary, body: Comma
     line = body.command.strip()
     if parse_order_line(line) is None:
         raise RequestDenied(
-            422, "This is not one command that changes something.", remedy="Commands: docs/commands.md; to read: GET."
+            422,
+            "This is not a single command that changes something.",
+            remedy="Commands: docs/commands.md; to read: GET.",
         )
 
     def order(number: str, at: str) -> Order:

@@ -140,7 +140,7 @@ def ensure_started(key: BatchKey, earlier: EarlierRequest) -> WorkOutcome:
         if begun["kind"] != "not yet":
             return begun
     minutes = get_engine_context().settings.dispatch_minutes
-    text = f"the work was started {MAX_STARTS} times and did not begin in {minutes:g} minutes"
+    text = f"the work was dispatched {MAX_STARTS} times, but never began within {minutes:g} minutes"
     return WorkOutcome(kind="unclear", text=text, mark="")
 
 

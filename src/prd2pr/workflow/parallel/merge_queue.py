@@ -137,7 +137,9 @@ class StoryIntegration:
                 f"{self.story} is {story_on_trunk.status if story_on_trunk else 'no longer in the plan'}"
             )
         if self.is_blocked and (other := self.find_blocked_story()):
-            return IntegrationResult(self.story, "waiting", self.trunk, f"{other} is blocked and must be decided first")
+            return IntegrationResult(
+                self.story, "waiting", self.trunk, f"{other} is blocked and needs a decision first"
+            )
         base = self.find_base()
         if isinstance(base, NotJoinable):
             return self.handle_refusal(base)
