@@ -30,7 +30,7 @@ class SubmittedStory:
 
 @dataclass(frozen=True)
 class DeliveredAnswer:
-    """What an answer did: its stories in order, and the files that no `submit` covers yet."""
+    """The result of an answer: its stories in order, and the tree with the files written after the last `submit`."""
 
     base: str
     tree: str
@@ -92,9 +92,9 @@ class AnswerReader:
 
 
 def split_spend(reply: Reply, wanted: Collection[str], last: str) -> dict[str, Spend]:
-    """Divide an answer's cost among the stories that it delivers, by the length of what was written for each.
+    """Divide an answer's cost among the stories that it delivers, by the length of the text written for each.
 
-    What no `submit` covers belongs to `last`.
+    Text after the last `submit` is charged to `last`.
     """
     written, since = dict[str, int](), 0
     for block in reply.blocks:

@@ -100,7 +100,7 @@ class HiddenExampleScope:
 
 @dataclass(frozen=True)
 class RoleTask:
-    """All facts about one call of a role, grouped by concern."""
+    """All facts about one call of a role, grouped by topic."""
 
     prd: Prd
     model: str  # the model's id

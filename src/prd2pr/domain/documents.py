@@ -17,7 +17,7 @@ class LivingDocument(NamedTuple):
     name: str
     title: str
     about: str
-    needs: str  # what there must be, so that the document has something to say
+    needs: str  # the content without which the document is not written
     file_name: str = ""
     # What happens to a person's file of this name without marks: the generated part is appended, or it is left alone.
     # A `marked` document is never created: only the part between marks that a person has set is written.

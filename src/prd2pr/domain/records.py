@@ -71,7 +71,7 @@ class Criterion(Record):
     id: str
     text: str
     example: str = ""
-    requirements: tuple[str, ...] = ()  # those that it comes from
+    requirements: tuple[str, ...] = ()  # ids of the requirements that it checks
 
 
 class Epic(Record):

@@ -28,8 +28,8 @@ class Conventions:
     example: str = ""
     kinds: str = "modules, classes, functions, methods (`{method}`), exceptions, constants"  # kinds of planned code
     place: str = ""  # further details about the location of a story's tests
-    lacking: str = "the failing import"  # what a missing name causes
-    apart: str = "imports"  # what a test file and its hidden examples must not do with each other
+    lacking: str = "the failing import"  # the error that a missing name causes, for prompts
+    apart: str = "imports"  # completes "Neither file … the other" in the prompt: tests and hidden examples
     # Template of one hidden example, with `{id}`, `{criterion}`, `{number}` and `{lines}`; empty if not supported.
     held_out_test: str = ""
 

@@ -30,7 +30,7 @@ def format_marks(document: LivingDocument) -> tuple[str, str]:
 def merge_document(document: LivingDocument, existing: bytes | None, generated: str) -> MergedDocument:
     """Return the document with its generated part replaced or appended.
 
-    A document with nothing to say is not created. If nobody has written in it, it is removed; otherwise its generated
+    A document without content is not created. If it has no hand-written text, it is removed; otherwise its generated
     part becomes empty.
     """
     begin, end = format_marks(document)

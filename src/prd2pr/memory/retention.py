@@ -30,9 +30,9 @@ DEFAULT_RETENTION = RetentionPolicy()
 def find_expired_files(
     files: Mapping[str, str], now: str, keeping: RetentionPolicy = DEFAULT_RETENTION
 ) -> tuple[str, ...]:
-    """Return the expired ones of these files, given with the time when each was written.
+    """Return the paths of the expired logs and library notes. `files` maps paths to the time when each was written.
 
-    Files of other kinds are kept.
+    Files of other kinds never expire here.
     """
     limits = {
         f"{LOGS}/": subtract_days(now, keeping.agent_logs_days),

@@ -54,7 +54,7 @@ def _list_linked_installations(directory: Path, home: Path) -> Iterator[Path]:
 
 
 def _list_installation(directory: Path, home: Path) -> list[Path]:
-    """Return what belongs to the programs in this directory: usually its prefix, or parts of one that has more."""
+    """Return the paths that the programs in this directory need: usually its prefix, or parts of a shared prefix."""
     prefix = directory.parent
     if directory.name == "shims":  # of pyenv, asdf or mise: small programs that look for the real ones
         return [prefix]

@@ -120,7 +120,7 @@ class EvidenceFiles:
 
     @cached_property
     def stored(self) -> bytes:
-        """The data as it is stored."""
+        """The content of the evidence file: the data, compressed for a gated step."""
         return compress(self.data) if self.gated else self.data
 
     @cached_property

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from prd2pr.errors import IdentityMissing
 from prd2pr.state.commit_message import append_trailer
 
-BOT_NAME = "prd2pr"  # in records of what a run on GitHub decided itself
+BOT_NAME = "prd2pr"  # in records of decisions that a run on GitHub made itself
 ASSISTED_BY, SIGNED_OFF_BY = "Assisted-by", "Signed-off-by"
 
 

@@ -1,4 +1,4 @@
-"""Hidden examples: what their author writes without seeing code, and how a judge rules when one of them fails."""
+"""Hidden examples: the answer of their author, who sees no code, and the rulings of a judge on failing examples."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RulingVerdict = Literal["code wrong", "example wrong", "requirement unclear"]
 
 class ExampleDraft(Record):
     criterion: str = Field(max_length=140, description="Id of the criterion that it follows from.")
-    test: str = Field(max_length=MAX_TEST, description="The lines of one test: a call and what it must give.")
+    test: str = Field(max_length=MAX_TEST, description="The lines of one test: a call and its expected result.")
 
 
 class StoryExamples(Record):
     story: str = Field(max_length=140, description="Id of the story.")
     imports: str = Field(default="", max_length=1_500, description="The imports that its examples share.")
     examples: tuple[ExampleDraft, ...] = Field(default=(), max_length=MAX_EXAMPLES)
-    about: SkipJsonSchema[str] = ""  # digest of what the examples follow from, set by code
+    about: SkipJsonSchema[str] = ""  # digest of the story that the examples were written for; set by code
 
 
 class ExamplesAnswer(Record):
@@ -57,7 +57,7 @@ class JudgeAnswer(Record):
 
 
 def find_example_problems(answer: ExamplesAnswer, stories: Iterable[Story]) -> tuple[str, ...]:
-    """Return what makes the whole answer unusable. A single bad example is dropped instead."""
+    """Return the problems that make the whole answer unusable. A single bad example is dropped instead."""
     known = {story.id for story in stories}
     unknown = [each.story for each in answer.stories if each.story not in known]
     return tuple(f"`{name}` is not one of the stories" for name in dict.fromkeys(unknown))

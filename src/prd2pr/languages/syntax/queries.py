@@ -181,7 +181,7 @@ def _inside(node: Node, words: Sequence[str], _: Names) -> bool:
 
 
 def _mentions(_: Node, __: Sequence[str], ___: Names) -> bool:
-    raise AssertionError("evaluated by the file, which knows the kinds of names")
+    raise AssertionError("`mentions?` is evaluated where the names of the file are known")
 
 
 _PREDICATES: dict[str, Predicate] = {

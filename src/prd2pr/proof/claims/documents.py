@@ -161,7 +161,7 @@ def accept_docs_of_version(
 
 
 def keeps_text_of_people(document: LivingDocument | None, before: bytes | None, after: bytes | None) -> bool:
-    """Return whether only generated text changed in a document, or in the `.gitattributes` if it is None."""
+    """Return whether only generated text changed. `document` is None for `.gitattributes`."""
     if document is None:
         return all(is_own_attributes(content) for content in (before, after) if content) and after is not None
     if document is OWN_CHANGELOG:

@@ -114,7 +114,7 @@ def list_open_orders(database: Database, repo: str) -> tuple[Order, ...]:
 
 
 def list_unsettled_tries(database: Database) -> list[OrderTry]:
-    """Return the orders without an outcome whose delivery was processed or given up."""
+    """Return the orders without an outcome whose delivery was processed or dead-lettered."""
     query = text(
         """SELECT asked.id, asked.tries FROM asked LEFT JOIN deliveries ON deliveries.guid = asked.delivery
            WHERE asked.outcome = '' AND asked.ordered <> ''

@@ -60,7 +60,7 @@ class ChangesetParts:
 
     @cached_property
     def tests(self) -> tuple[Change, ...]:
-        """Changes of tests and of what they share, including a conftest in any directory."""
+        """Changes of tests and their support files, including a conftest in any directory."""
         return tuple(change for change in self.pair.changes if is_test_change(change))
 
     @cached_property
@@ -141,7 +141,7 @@ class ChangesetParts:
 
 
 def collect_updates(changes: Iterable[Change]) -> dict[str, BlobRef | None]:
-    """Return what makes these changes in a tree."""
+    """Convert changes to the updates for `Git.edit_tree`: a blob for each path, or None to delete it."""
     return {each.path: _get_ref(each.new_blob, each.new_mode, each.status == "deleted") for each in changes}
 
 

@@ -1,4 +1,4 @@
-"""`StepAnalysis`: what gathering asks of a language. Each language implements it, Python as well as the others."""
+"""`StepAnalysis`: the interface between gathering and a language. Python and all other languages implement it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_NAMED_MODULES = 2000  # limit, so that the names of a large project do not s
 
 @dataclass(frozen=True)
 class RedReading:
-    """What a RED step's texts and run show. `fields` are fields of the evidence."""
+    """The results of analyzing a RED step's test files and test run. `fields` are fields of the evidence."""
 
     tests: RedTests
     comparison: Comparison

@@ -158,7 +158,7 @@ class PythonAnalysis(StepAnalysis):
     def plan_verified_mutations(self, tests: tuple[str, ...]) -> MutationPlan:
         """Plan mutants of the modules that the tests import, and of those that these import.
 
-        Functions are not knocked out: what no test executes belongs to other requirements.
+        Functions are not knocked out, because code that no test executes belongs to other requirements.
         """
         head = self.pair.head
         files = _pick_texts(head.test_texts, {test.partition("::")[0] for test in tests})

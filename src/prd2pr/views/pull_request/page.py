@@ -239,7 +239,7 @@ def build_gate_figure(facts: PrdFacts) -> Iterable[Figure]:
 
 
 def describe_change(facts: PrdFacts) -> tuple[str, ...]:
-    """Say why, from the PRD's summary, and what changed, from the code of the accepted steps."""
+    """Describe the pull request: the reason, from the PRD's summary, and the files that the accepted steps changed."""
     reasons = SENTENCE_END.split(clean_line(facts.prd.summary))[:2]
     proofs = (facts.proof(story, step) for story, step in facts.all_steps() if step.phase in CODE_PHASES)
     paths = sorted({change.path for proof in proofs if proof for change in proof.evidence.changes})

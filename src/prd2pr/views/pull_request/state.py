@@ -1,4 +1,4 @@
-"""The overall state of a branch, in one word, and its next step."""
+"""The overall state of a branch, as a label, and its next step."""
 
 from __future__ import annotations
 

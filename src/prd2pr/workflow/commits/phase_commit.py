@@ -405,7 +405,7 @@ class Note:
 
 
 def commit_block(session: Session, position: Position, reason: str, *, blocks_project: bool = True) -> str:
-    """Record that a person must look at the story. Other stories go on unless the project is blocked too."""
+    """Record that a person must look at the story. Other stories continue unless the project is blocked too."""
     at = session.clock.now()
     cycle = position.cycle.model_copy(
         update={

@@ -86,7 +86,7 @@ def request_delivery(
 
 
 def read_texts(history: ConversationHistory) -> str:
-    """Return all that the programmer was told so far."""
+    """Return all texts that were sent to the programmer so far."""
     blocks = (*(block for message in history.messages for block in message.blocks), *history.answers)
     return "\n".join(block.text for block in blocks if isinstance(block, Text))
 

@@ -87,7 +87,7 @@ class Stuck:
 
     reason: str
     by_integration: bool = False  # the gate of INTEGRATED refused it
-    is_own: bool = False  # it concerns this story alone; others go on
+    is_own: bool = False  # it concerns only this story; the others continue
     unmet: tuple[str, ...] = ()  # criteria that the existing code was said to meet, but does not
 
 
@@ -212,7 +212,7 @@ def summarize_errors(errors: Sequence[Finding]) -> str:
     if not errors:
         return ""
     first, more = errors[0], len(errors) - 1
-    if has_hidden_example_name(first.path):  # the next hidden example may be nearly the same
+    if has_hidden_example_name(first.path):  # the message would reveal it, and later hidden examples may be similar
         first = first.model_copy(update={"message": f"{first.code} in a hidden example", "test": ""})
     about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
     return f"{about}{first.message}" + (f" (and {more} more)" if more else "")

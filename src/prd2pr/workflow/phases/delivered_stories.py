@@ -69,7 +69,7 @@ from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
 
 OUTPUT_SHARE = 0.5  # of the output limit, for the estimated stories of one answer
-ESTIMATE_FACTOR = 3  # what stories need at most, compared with their estimate
+ESTIMATE_FACTOR = 3  # stories are assumed to need up to three times their estimate
 
 OWN_FILES = "Its files are as you delivered them. Change what is wrong with `edit_file`, then submit it again."
 OTHER_FILES = (
@@ -263,7 +263,7 @@ def prove_with_examples(
 
 
 def format_unmet(session: Session, position: Position, unmet: Stuck) -> str:
-    """Return what the programmer is told when criteria of a story that verifies become a story of their own."""
+    """Return the message to the programmer when unmet criteria are moved from a verify-only story to a new story."""
     name = f"{session.prd.id}-{find_next_number(session.prd.id, position.state.backlog)}"
     added = build_unmet_story(position.story, name, unmet.unmet)
     criteria = (f"{each.id}: {each.text}" for each in added.criteria)
@@ -391,7 +391,7 @@ def ask_for_stories(
 
 
 def apply_rest(session: Session, position: Position, history: ConversationHistory) -> str | None:
-    """Return the head's code with what a cut-off answer wrote after its last submit."""
+    """Return the head's code with the files that a cut-off answer wrote after its last `submit`."""
     base, tree = history.rest
     integrated = (story.id for story in position.state.backlog.stories if story.status in SETTLED)
     return apply_change(session.git, base, tree, position.code_tree, integrated) if base else None

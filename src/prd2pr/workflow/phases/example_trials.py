@@ -129,7 +129,7 @@ def asks_author(session: Session) -> bool:
 
 
 def is_examined(story: Story) -> bool:
-    """Return whether hidden examples judge the story: somebody writes code for it."""
+    """Return whether hidden examples judge the story, as they do if a role writes code for it."""
     return story.kind not in UNTESTED_KINDS and not verifies_existing_code(story)
 
 
@@ -194,7 +194,7 @@ def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output
 
 
 def format_requested_story(story: Story) -> str:
-    """Return what the author sees of a story: criteria, decisions of people and interface, without its files."""
+    """Format a story for the author of the examples: criteria, people's decisions and interface, but no files."""
     lines = [f"{story.id}: {story.title} (serves {', '.join(story.requirements)})"]
     lines += [f"  {line}" for line in story.description.splitlines()]
     lines += [f"  interface, in {story.module or 'a module'}: {line}" for line in story.interface.splitlines()]
@@ -217,7 +217,7 @@ def _select_examples(answer: ExamplesAnswer | None, story: str, about: str) -> S
 
 
 def merge_examples(known: ExamplesAnswer | None, answer: ExamplesAnswer, wanted: Iterable[Story]) -> ExamplesAnswer:
-    """Add an answer to what is known. A story without examples is recorded too, so that nobody asks again."""
+    """Merge an answer into the known examples. A story without examples is recorded too, so that it is asked once."""
     given = {each.story: each for each in answer.stories}
     new = {
         story.id: given.get(story.id, StoryExamples(story=story.id)).model_copy(update={"about": digest_story(story)})
@@ -336,7 +336,7 @@ def judge_failed_examples(
 
 
 def _rule_without_judge(example: HiddenExample, answer: str, is_last: bool) -> Ruling:
-    """Refuse the code while attempts are left; on the last one set the example aside, since nobody has confirmed it."""
+    """Refuse the code while attempts are left; on the last one, drop the example, since it was never confirmed."""
     if not is_last:
         return Ruling(example=example.name, verdict="code wrong", reason="the judge gave no ruling", answer=answer)
     return Ruling(

@@ -1,4 +1,4 @@
-"""Judge trees with the phase's gate, and what comes of it: an accepted phase, or none."""
+"""Judge trees with the phase's gate. The outcome is an accepted phase, or the reason why there is none."""
 
 from __future__ import annotations
 

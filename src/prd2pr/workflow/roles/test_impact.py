@@ -33,7 +33,7 @@ class ChangedPaths:
 
 @dataclass(frozen=True)
 class SelectedTests:
-    """The test files to run, with the reason for each. If there are none, all are run for the reason `because`."""
+    """The test files to run, each with the reason. If empty, all files are run, and `because` gives the reason."""
 
     reasons: Mapping[str, str]
     because: str = ""
