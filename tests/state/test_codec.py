@@ -81,6 +81,32 @@ def test_any_text_and_number_survives(number: float, text: str) -> None:
     assert b"\r" not in once
 
 
+TEST_NAMES = st.sampled_from(
+    ["a.py::x", "a.py::x[1]", "a.py::x[2]", "a.py::C::x[1]", "a.py::C::x[2]", "b.py::x", "x", "", "::", "::x[1]",
+     "a.py::", "a.py::[1]", "a.py::x[", "a.py::x[[]", "a.py::x::[1]", "[1]", "pkg/TestA/case"]
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(TEST_NAMES, st.text(st.sampled_from("a:[].")))))
+def test_any_ids_of_tests_survive(tests: list[str]) -> None:
+    cycle = Cycle(story="a", tests=tuple(tests), coverage={"a.c1": tuple(tests)})
+    assert decode_document(Cycle, encode_document(cycle), "x") == cycle
+
+
+def test_file_and_test_are_stored_once() -> None:
+    tests = ("a.py::test_1[x]", "a.py::test_1[y]", "a.py::test_2", "b.py::test_1")
+    stored = json.loads(encode_document(Cycle(story="a", tests=tests)))
+    assert stored == {
+        "schema_version": 1, "story": "a", "tests": [["a.py", "test_1[x]", "[y]", "test_2"], ["b.py", "test_1"]]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tests", ['[["a.py", 1]]', "[[]]", "[{}]", '[["a.py", ["x"]], "b"]', '"a.py::x"', "1"])
+def test_damaged_ids_of_tests_are_refused(tests: str) -> None:
+    with pytest.raises(StateCorrupted, match="tests"):
+        decode_document(Cycle, f'{{"schema_version": 1, "story": "a", "tests": {tests}}}'.encode(), "x")
+
+
 def test_values_json_cannot_represent_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be stored"):
         encode_document(Cycle(story="a", steps=(CYCLE.steps[0].model_copy(update={"seconds": float("nan")}),)))

@@ -111,7 +111,8 @@ def _read_parts(line: Mapping[str, Any], one: TokenSum) -> dict[str, PartTokens]
     logged = line.get("parts")
     if not isinstance(logged, dict):
         return {UNKNOWN: PartTokens(one.fresh, one.cached)}
-    return {str(part): PartTokens(int(each["fresh"]), int(each["cached"])) for part, each in logged.items()}
+    numbers = ((part, [int(each.get(name, 0)) for name in PartTokens._fields]) for part, each in logged.items())
+    return {str(part): PartTokens(*each) for part, each in numbers}
 
 
 def token_report_to_json(report: TokenReport) -> dict[str, Any]:

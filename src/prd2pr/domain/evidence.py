@@ -7,7 +7,7 @@ saved with the commit that it proves, and can be judged again at any time.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -298,5 +298,6 @@ class Verdict(Record):
 class Proof(Document):
     """The content of an evidence file: the evidence and its verdict."""
 
+    sparse: ClassVar[bool] = True
     evidence: Evidence
     verdict: Verdict

@@ -17,6 +17,7 @@ class Memory(Document):
     """A memory record. `id` is the file's name, and `story` is empty if the record is about a whole PRD."""
 
     kind: ClassVar[str]
+    sparse: ClassVar[bool] = True
     id: str
     prd: str
     story: str = ""

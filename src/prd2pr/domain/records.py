@@ -6,12 +6,13 @@ bot writes these files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from itertools import groupby
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 SCHEMA_VERSION = 1
 
@@ -48,6 +49,54 @@ class Document(Record):
     plain_fields: ClassVar[bool] = False
     # True for documents with lists of objects that change one by one: each object is on a line of its own.
     item_lines: ClassVar[bool] = False
+    # True for documents that are stored without the fields that have their default value.
+    sparse: ClassVar[bool] = False
+
+
+def _group_by_file(tests: Iterable[str]) -> list[str | list[str]]:
+    found: list[str | list[str]] = []
+    for path, group in groupby(tests, _get_file):
+        own = list(group)
+        names = [test.removeprefix(f"{path}::") for test in own]
+        is_plain = not path or any(name.startswith("[") for name in names)
+        found += own if is_plain else [[path, *_shorten_cases(names)]]
+    return found
+
+
+def _get_file(test: str) -> str:
+    return test.partition("::")[0] if "::" in test else ""
+
+
+def _shorten_cases(names: Iterable[str]) -> Iterator[str]:
+    """Yield `test_a[1]`, `[2]` for the cases of one test."""
+    last = None
+    for name in names:
+        test, bracket, case = name.partition("[")
+        yield f"[{case}" if bracket and test == last else name
+        last = test
+
+
+def _ungroup_by_file(stored: Any) -> Any:
+    if not isinstance(stored, list) or all(isinstance(each, str) for each in stored):
+        return stored  # as versions before 0.3 stored them, or something that is refused
+    return tuple(test for each in stored for test in (_restore_ids(each) if _is_group(each) else [each]))
+
+
+def _is_group(stored: Any) -> bool:
+    return isinstance(stored, list) and bool(stored) and all(isinstance(each, str) for each in stored)
+
+
+def _restore_ids(group: Sequence[str]) -> Iterator[str]:
+    path, *names = group
+    last = ""
+    for name in names:
+        last = last if name.startswith("[") else name.partition("[")[0]
+        yield f"{path}::{last}{name}" if name.startswith("[") else f"{path}::{name}"
+
+
+# Ids of tests. The name of a file, and of a test with several cases, is stored once:
+# [["tests/test_a.py", "test_1", "test_2[x]", "[y]"]].
+TestIds = Annotated[tuple[str, ...], BeforeValidator(_ungroup_by_file), PlainSerializer(_group_by_file)]
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -371,7 +420,7 @@ class RefusedAttempt(Record):
     attempt: int
     codes: tuple[str, ...]
     summary: str
-    tests: tuple[str, ...] = ()  # the tests that it was refused for, without hidden examples
+    tests: TestIds = ()  # the tests that it was refused for, without hidden examples
 
 
 class RefusedWriteRecord(Record):
@@ -437,7 +486,7 @@ class HiddenExamples(Record):
     """Examples that the builder does not see. Until GREEN is judged, they are stored in `.orch-state/`."""
 
     files: tuple[HiddenExampleFile, ...] = ()
-    tests: tuple[str, ...] = ()
+    tests: TestIds = ()
     dropped: tuple[DroppedExample, ...] = ()
 
 
@@ -445,6 +494,7 @@ class Cycle(Document):
     """The cycle of one story, stored as `tdd/cycles/<story>.json`."""
 
     item_lines: ClassVar[bool] = True
+    sparse: ClassVar[bool] = True
     story: str
     state: CycleState = CycleState.DESIGN
     steps: tuple[Step, ...] = ()
@@ -452,10 +502,10 @@ class Cycle(Document):
     refused_writes: tuple[RefusedWriteRecord, ...] = ()
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
-    tests: tuple[str, ...] = ()  # ids of the tests proved RED, updated when they move at integration
+    tests: TestIds = ()  # ids of the tests proved RED, updated when they move at integration
     # The tests by the criterion that they name, as the gate saw them. The living docs need them after a squash, when
     # the evidence is no longer in the repository.
-    coverage: dict[str, tuple[str, ...]] = {}
+    coverage: dict[str, TestIds] = {}
     held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
     blocked: str = ""
     paused: bool = False
@@ -475,6 +525,7 @@ REPLAY_OF = "replay of "  # start of the name of a model that replays a recordin
 class RunRecord(Document):
     """One invocation, stored as `runs/<run-id>.json` for `status` and `logs`."""
 
+    sparse: ClassVar[bool] = True
     id: str
     started_at: str
     ended_at: str = ""

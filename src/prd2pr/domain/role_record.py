@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ class RoleRecord(Document):
     `about` identifies the input: if the text or the code changes, the role runs again.
     """
 
+    sparse: ClassVar[bool] = True
     role: str = Field(max_length=60)
     story: str = ""  # empty for the whole PRD
     at: str

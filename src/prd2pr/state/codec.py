@@ -28,7 +28,7 @@ def encode_document(document: Document) -> bytes:
 
     Keys are sorted, so that equal documents have equal bytes.
     """
-    raw = _dump_document(document)
+    raw = _dump_document(document, sparse=document.sparse)
     lists = {key: value for key, value in raw.items() if document.item_lines and _is_list_of_objects(value)}
     single = {key: value for key, value in raw.items() if key not in lists}
     if not lists:
@@ -69,14 +69,14 @@ def is_pretty(data: bytes) -> bool:
 
 def encode_line(document: Document) -> bytes:
     """Encode as one line, for compression."""
-    return to_json(_dump_document(document)) + b"\n"
+    return to_json(_dump_document(document, sparse=document.sparse)) + b"\n"
 
 
-def _dump_document(document: Document) -> Raw:
+def _dump_document(document: Document, *, sparse: bool = False) -> Raw:
     if document.plain_fields:
         # Not `model_dump`, which takes three times as long for ten thousand stories.
         return {name: getattr(document, name) for name in type(document).model_fields}
-    raw = document.model_dump(mode="json")
+    raw = {**document.model_dump(mode="json", exclude_defaults=sparse), "schema_version": document.schema_version}
     return {key: _normalize(raw[key]) for key in sorted(raw)}
 
 

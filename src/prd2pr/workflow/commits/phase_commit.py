@@ -201,7 +201,8 @@ def add_pending_cursor(session: Session, base: str, change: StateChange) -> Stat
 
 
 def encode_log(session: Session) -> bytes:
-    return "".join(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n" for line in session.log.lines).encode()
+    encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+    return "".join(f"{encode(line)}\n" for line in session.log.lines).encode()
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------

@@ -472,7 +472,7 @@ def record_call(
             duration_ms=milliseconds,
             success=reply.stop in ANSWERED_STOPS,
             **spend.model_dump(),
-            parts={part: each._asdict() for part, each in parts.items()},
+            parts={part: {k: v for k, v in each._asdict().items() if v} for part, each in parts.items()},
         )
 
 
