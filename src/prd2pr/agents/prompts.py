@@ -278,7 +278,7 @@ def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
 def _select_relevant_files(task: RoleTask) -> ShownFiles:
     """Select the files that the PRD names or its stories plan to change, what these import, and their tests.
 
-    Of a small repository, all source files are shown, which is cheaper than another turn.
+    If the repository is small, all source files are selected, which is cheaper than another turn.
     """
     planned = (path for story in task.stories for path in story.source_paths)
     wanted = find_relevant_files(task.codebase.files, task.prd.text, planned)
@@ -296,7 +296,7 @@ def render_next_delivery(variables: Mapping[str, object]) -> str:
 
 
 def render_unseen_stories(stories: Iterable[Story], seen: str) -> str:
-    """Return the stories that a conversation does not contain yet, or not with what was decided since."""
+    """Render the stories that are not in the conversation yet, or whose description has changed since."""
     template, limits = get_environment(FILTERS).get_template("prompts/wanted_story.j2"), {"story": MAX_STORY_CHARACTERS}
     unseen = (each for each in stories if f'"story {each.id}"' not in seen or each.description not in seen)
     return "\n".join(template.render(story=each, limits=limits).strip() for each in unseen)

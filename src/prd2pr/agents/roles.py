@@ -48,7 +48,7 @@ class Role(Generic[Output]):
     may_pass: bool = True  # whether "nothing_to_do" is accepted
     fused: bool = False  # writes tests and source in one answer
     converses: bool = False  # submits several stories in one conversation about the PRD
-    sees_code: bool = False  # is shown the files that the PRD concerns, although it writes none
+    sees_code: bool = False  # its prompt has the files that the PRD is about, although it writes none
     tool_turns: int = 24
     test_runs: int = 6
     max_tokens: int = 16_000

@@ -11,7 +11,7 @@ from prd2pr.domain.results.mutation import MutantResult, MutationResult
 
 
 class ChangesetKind(StrEnum):
-    """What a changeset does, as far as its proof is concerned."""
+    """The kind of a changeset, which decides how it is judged."""
 
     BEHAVIOR = "behavior"  # source changed, and tests fail without it
     REFACTORING = "refactoring"  # source changed, and somebody claims that it behaves as before

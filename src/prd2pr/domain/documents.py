@@ -108,7 +108,7 @@ DOCUMENT_NAMES = tuple(
     "security" if document is SECURITY else document.name.lower() for document in DOCUMENTS
 )  # as in `docs.documents`
 
-# The descriptions of version 0.1, by which documents are recognized that nobody has written in.
+# The descriptions of version 0.1, which identify documents without hand-written text.
 EARLIER_ABOUTS = {
     "ARCHITECTURE": "How the parts of the code hang together.",
     "CHANGELOG": "What is new for those who use this project.",

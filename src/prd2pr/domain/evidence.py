@@ -115,7 +115,7 @@ class PathKind(StrEnum):
     CI = "ci"  # .github/, Makefile, .gitlab-ci.yml …
     DOCS = "docs"
     STATE = "state"  # .orch-state/
-    PROTECTED = "protected"  # settings of agents, installers, editors and git, CODEOWNERS, hooks, policy's list
+    PROTECTED = "protected"  # settings of agents, installers, editors and git, CODEOWNERS, hooks, `paths.protected`
     OTHER = "other"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prd2pr.languages.base import Language
 from prd2pr.languages.runner_kinds import RunnerKind
 
-# Run, but not read. For pytest, Python has its own gates; with another runner, its files are not read either.
+# Their tests are run, but their files are not parsed. Python with pytest has an analysis of its own.
 GENERIC_LANGUAGES = frozenset({"any", "python"})
 
 

@@ -38,7 +38,7 @@ class SecurityNote(NamedTuple):
 
 
 class DeploymentNotes(NamedTuple):
-    """What the Deployment role said that a plan needs from the program's environment."""
+    """The requirements of a plan on the program's environment, as listed by the Deployment role."""
 
     infrastructure: tuple[str, ...] = ()
     routing: tuple[str, ...] = ()

@@ -29,7 +29,10 @@ MAX_CRITERION_LENGTH = 400
 
 
 def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
-    """Return the draft with what follows from its classified requirements. Stories decide about what they claim."""
+    """Add what the classification requires: a story that verifies met requirements, questions and assumptions.
+
+    A requirement that a story claims is not treated as classified, unless it contradicts another.
+    """
     scope = _Scope(prd, draft)
     verified = scope.make_met_story()
     general = [each for each in scope.unbuilt if scope.kind(each) == "non_functional"]
@@ -87,7 +90,7 @@ def check_planner_answer(prd: Prd, draft: PlanDraft, paths: Collection[str]) -> 
 
 
 def check_met_places(draft: PlanDraft, paths: Collection[str]) -> Iterator[PlanProblem]:
-    """Check that each requirement that is said to be met names a file in which it is."""
+    """Check that each requirement that is said to be met names a file that implements it."""
     names = {name for path in paths for name in (path, path.rpartition("/")[2], _dotted_name(path)) if name}
     for each in draft.classified:
         if each.status == "met" and not any(name in each.note for name in names):
@@ -150,7 +153,7 @@ class _Scope:
 
     @cached_property
     def classified(self) -> tuple[ClassifiedRequirement, ...]:
-        """The classification without what stories build. A contradiction stays, because it is still a question."""
+        """The classified requirements that no story claims, and the contradictory ones, which need an answer anyway."""
         return tuple(
             each
             for each in self.draft.classified

@@ -24,7 +24,7 @@ class _Walker:
     outline: Outline
     first_line: int
     base_level: int
-    items: list[int] = field(default_factory=list)  # open list items, NOBODY until their text has been read
+    items: list[int] = field(default_factory=list)  # blocks of the open list items, NO_BLOCK until their text is read
     heading_level: int = 0
     in_header: bool = False
     columns: tuple[str, ...] = ()

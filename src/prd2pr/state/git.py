@@ -534,7 +534,7 @@ class Git:
         return self._repository.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT").text
 
     def forget_aside(self, name: str) -> None:
-        """Give a commit that was put aside back to `git gc`."""
+        """Delete the ref of a kept commit, so that `git gc` may remove it."""
         self.drop_ref(f"refs/prd2pr/aside/{name}")
 
     def user_name(self) -> str:

@@ -26,7 +26,7 @@ _RISKS: dict[str, str] = {
     "call filter": "make system calls in which kernel vulnerabilities are found",
 }
 
-# What provides a complete sandbox where GitHub Actions has none. The last option gives it up.
+# Ways to get a complete sandbox in GitHub Actions. The last option does without.
 _ACTIONS_OPTIONS = """
 a job in a container: remove `container:` from the job, or run it as root with `options: --cap-add=SYS_ADMIN \
 --security-opt seccomp=unconfined --security-opt apparmor=unconfined`

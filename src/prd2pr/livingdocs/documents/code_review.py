@@ -27,7 +27,7 @@ def build_patterns_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def count_habits(facts: LivingFacts) -> list[tuple[str, int, int]]:
-    """Return for each habit of the code how many places follow it, and of how many."""
+    """Return each convention of the code, with the number of places that follow it and of all places."""
     files = [file for file in facts.repository.python.values() if file.parsed and file.lines]
     public = [each for file in files for each in file.functions if not _is_private(each.name)]
     found = (

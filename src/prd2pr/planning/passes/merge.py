@@ -106,7 +106,7 @@ class PassResults:
     stories: tuple[StoryDraft, ...]  # including hints
     criteria: Criteria
     questions: tuple[OpenQuestion, ...] = ()  # from pass 3
-    assumptions: tuple[str, ...] = ()  # from pass 3, and about what did not fit into it
+    assumptions: tuple[str, ...] = ()  # from pass 3, and about hints that pass 4 did not give
 
 
 def merge_passes(prd: Prd, gathered: PassResults) -> PlanDraft:

@@ -35,7 +35,7 @@ class HeldWork:
 
 
 def carry_over_work(session: Session, position: Position, phase: Phase) -> Position:
-    """Return the position with what was done for this phase before people pushed to the branch, if anything."""
+    """Return the position with the held work on this phase added as drafts, if there is any."""
     for work in find_held_work(session, position):
         note = make_carried_note(session, position, work, phase)
         if note is not None:
@@ -61,7 +61,7 @@ def find_held_work(session: Session, position: Position) -> Iterator[HeldWork]:
 
 
 def make_carried_note(session: Session, position: Position, work: HeldWork, phase: Phase) -> WorkNote | None:
-    """Record once what the held steps cost, what was refused, and the design as a draft."""
+    """Return a note with the costs and refusals of the held steps, and their design as a draft. None if it exists."""
     text = f"{CARRIED_OVER}: the branch was pushed to before {work.head[:10]} was"
     current = position.cycle
     if any(step.note == text for step in current.steps):

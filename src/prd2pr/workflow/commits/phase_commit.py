@@ -150,7 +150,7 @@ def describe_last_commit(session: Session, pending: PendingCommit) -> str:
 
 
 def list_assistants(session: Session, pending: PendingCommit) -> tuple[tuple[str, str], ...]:
-    """Return a trailer for the model that did the work, or nothing if people did it or nobody had to."""
+    """Return the trailer that names the model, or nothing if no model did the work."""
     model = session.log.worker
     is_work_of_model = pending.phase is not Phase.NOTE and not pending.by_people and model not in ("", HUMAN)
     return ((ASSISTED_BY, model),) if is_work_of_model else ()

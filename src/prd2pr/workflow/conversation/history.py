@@ -46,7 +46,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class DeliveryRequest:
-    """What the next message asks for, and the files that the programmer finds."""
+    """A request for stories or for a refactoring, with the trees that the programmer's work starts from."""
 
     story: str  # the first story
     wanted: tuple[str, ...]  # the stories that may be submitted
@@ -76,7 +76,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class ConversationHistory:
-    """The conversation as its entries describe it."""
+    """The state of the conversation, computed from the entries of its journal."""
 
     prd: str = ""  # the blob of the PRD that it is about
     system: tuple[Text, ...] = ()

@@ -51,7 +51,7 @@ STEP_LIMIT_REACHED = "the step limit is reached"
 
 @dataclass(frozen=True)
 class StoryAttempt:
-    """How far a story got on its own branch. `stop` says why the work ended there."""
+    """The progress of a story on its own branch. `stop` says why the work ended."""
 
     story: str
     head: str

@@ -81,7 +81,7 @@ WAITING = "Your later stories {names} are set aside and applied again on top; do
 
 @dataclass(frozen=True)
 class ProvedStory:
-    """A delivered story that the gates accept: its design, and RED and the code for it."""
+    """A delivered story that the gates accept, with its design, its judged RED and the tree with its code."""
 
     delivery: Delivery
     tree: str
@@ -99,7 +99,7 @@ class DeliveredTree(NamedTuple):
 
 @dataclass(frozen=True)
 class ProofAttempt:
-    """What is known about a story's earlier attempts when it is proved."""
+    """The position of an attempt among those at the story."""
 
     was_refused: bool
     is_last: bool
@@ -338,7 +338,7 @@ def ask_for_stories(
     earlier: tuple[EarlierAttempt, ...],
     number: int,
 ) -> None:
-    """Ask for the story, and for those after it as far as one answer has room."""
+    """Ask for the story, and for as many later ones as fit into the same answer."""
     story, limit = position.story, session.config.attempts
     last = next((each for each in reversed(history.deliveries) if each.story == story.id), None)
     comes_back = last is not None and last.outcome in ("refused", "returned")

@@ -81,7 +81,7 @@ class ExampleTrial:
         return tuple(each for each in self.examples if each.name not in gone)
 
     def write(self, session: Session) -> HiddenExamples:
-        """Return the examples that are left as a file, and those that are not."""
+        """Return the remaining examples as a file, together with the dropped ones."""
         if not self.active:
             return HiddenExamples(dropped=self.dropped)
         text = write_example_file(self.stack, self.imports, self.active)
@@ -97,7 +97,7 @@ class ExampleTrial:
         return replace(self, dropped=(*self.dropped, *more))
 
     def apply(self, rulings: Iterable[Ruling]) -> ExampleTrial:
-        """Drop what the judge ruled to be wrong or unclear."""
+        """Drop the examples that the judge ruled to be wrong or unclear."""
         by_name = {each.name: each for each in self.active}
         more = (
             DroppedExample(
@@ -377,7 +377,7 @@ def _describe_refusal(green: JudgedAttempt) -> str:
 
 
 def refuse_for_examples(judged: JudgedAttempt, trial: ExampleTrial, rulings: Iterable[Ruling]) -> JudgedAttempt:
-    """Return the attempt as refused, with the judge's words and nothing of the examples."""
+    """Return the attempt as refused, with the judge's feedback as findings, which do not reveal the examples."""
     by_name = {each.name: each for each in trial.examples}
     findings = tuple(
         make_finding("GRN308", describe_hidden_failure(by_name[each.example].criterion, each.feedback))
