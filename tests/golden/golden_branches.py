@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,9 @@ def check(name: str, made: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made, encoding="utf-8")
     assert path.is_file(), f"{path} is missing; PRD2PR_UPDATE_GOLDEN=1 writes it"
-    assert made == path.read_text(encoding="utf-8")
+    expected = path.read_text(encoding="utf-8")
+    differences = unified_diff(expected.splitlines(), made.splitlines(), name, "made", lineterm="")
+    assert made == expected, "\n".join(differences)
 
 
 def steps(place: Path, branch: Branch) -> dict[str, str]:
