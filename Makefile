@@ -141,11 +141,6 @@ flood: $(STAMP)
 reference: $(STAMP)
 	$(BIN)/python -m prd2pr.cli.reference
 
-# Three PRDs planned in four passes from recordings; prints calls and tokens per role.
-.PHONY: four-passes
-four-passes: $(STAMP)
-	@PYTHONPATH=tests $(BIN)/python -m planning.replayed_plans
-
 # Three PRDs built in the profiles full and quick from recordings; prints calls and tokens per role. Some minutes.
 .PHONY: full-profile
 full-profile: $(STAMP)

@@ -59,22 +59,6 @@ PLAN = {
     "questions": [], "assumptions": [],
 }  # fmt: skip
 
-# For the profile `full`, which plans in passes: criteria given as GIVEN/WHEN/THEN need no model call.
-SCENARIOS_PRD = f"""{PRD}
-- **AC-1** (FR-1) GIVEN 1 and 2 WHEN they are added THEN the result is 3.
-- **AC-2** (FR-2) GIVEN 4 WHEN it is doubled THEN the result is 8.
-"""
-TASKS = {
-    "tasks": [
-        {
-            "key": f"S{n}", "title": title, "description": "Sums.", "requirements": [f"FR-{n}", f"AC-{n}"],
-            "depends_on": ["S1"][: n - 1], "files": ["src/calc/sums.py"], "complexity": 1, "tests": 5, "lines": 5,
-            "minutes": 5,
-        }
-        for n, title in ((1, "Add two numbers"), (2, "Double a number"))
-    ]
-}  # fmt: skip
-
 RED_ADD = '''from calc.sums import add
 
 
@@ -138,11 +122,6 @@ def script() -> dict[str, Blocks]:
         "calc-2/green/builder/1/1": write("src/calc/sums.py", GREEN_DOUBLE),
         "calc-2/refactor/refactorer/1/1": [submit("nothing_to_do")],
     }
-
-
-def planned_in_passes() -> dict[str, Blocks]:
-    """The calls of `full` for SCENARIOS_PRD instead of a planner call."""
-    return {"calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS)}
 
 
 def show_state(repo: Path, path: str, rev: str) -> str:

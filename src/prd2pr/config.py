@@ -380,8 +380,8 @@ class Config(ConfigSection):
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
         description="Which roles run; this determines the cost. quick: the plan, tests and code, nothing else. "
-        "standard: also hidden examples, refactoring where needed, the Debugger before a last attempt, and four passes "
-        "for a plan of more than 40 requirements. full: every role, and always four passes. See docs/roles.md.",
+        "standard: also hidden examples, refactoring where needed, and the Debugger before a last attempt. full: every "
+        "role. See docs/roles.md.",
     )
     refactoring: Literal["measured", "always"] = Field(
         default="measured",

@@ -12,6 +12,15 @@ from prd2pr.prd import strict_yaml
 from prd2pr.prd.validation_messages import build_field_problem, find_close_match
 from prd2pr.verification.findings import FINDINGS, UNSWITCHABLE
 
+# Roles of earlier versions; a setting that names one has no effect.
+FORMER_ROLES = frozenset({"decomposer_cycles", "decomposer_tasks", "decomposer_criteria", "decomposer_hints"})
+
+
+def list_deprecated_settings(config: Config) -> tuple[str, ...]:
+    """Return a warning for each setting that is accepted, but has no effect any more."""
+    named = {*config.models.roles, *config.context.roles} & FORMER_ROLES
+    return tuple(f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named))
+
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:
     """Parse and validate the configuration; None or an empty file means all defaults.

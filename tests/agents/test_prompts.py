@@ -20,10 +20,6 @@ from prd2pr.agents.prompts import build_prompt
 from prd2pr.agents.roles import (
     ARCHITECT,
     BUILDER,
-    DECOMPOSER_CYCLES,
-    DECOMPOSER_HINTS,
-    DECOMPOSER_TASKS,
-    DECOMPOSERS,
     FUSED,
     MODEL_ROLES,
     PLANNER,
@@ -46,10 +42,19 @@ from prd2pr.agents.tools import TOOLS, build_tools
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.costs.context_budget import ContextBudget
 from prd2pr.domain.evidence import Finding
-from prd2pr.domain.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
+from prd2pr.domain.records import (
+    Backlog,
+    ClassifiedRequirement,
+    Criterion,
+    Design,
+    PlannedCycle,
+    PlannedSymbol,
+    Prd,
+    Requirement,
+    Story,
+)
 from prd2pr.domain.stack import PYTHON, Stack
-from prd2pr.planning.passes.part import PlanPart
-from prd2pr.planning.plan import CriterionDraft, StoryDraft
+from prd2pr.planning.parts import PlanPart
 from prd2pr.planning.plan_diff import PlanChange
 from prd2pr.prd.diff import ChangedRequirement, RequirementChange
 from prd2pr.templating import template_root
@@ -89,10 +94,8 @@ def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
     memory = MEMORY if role.name in ("why", "fused") else ""
     task = replace(task, material=RoleMaterial(memory, texts=MATERIAL.get(role.name, {})))
     match role.name:
-        case name if name in (*PLANNING, "retrospective", "decomposer_cycles"):
+        case name if name in (*PLANNING, "retrospective"):
             return replace(task, story=None, design=None)
-        case "decomposer_tasks" | "decomposer_criteria" | "decomposer_hints":
-            return vary(task, story=None, design=None, plan={"part": part_for(role, task.prd)})
         case "architect":
             return replace(task, design=None)
         case "programmer":
@@ -107,32 +110,11 @@ def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
     return task
 
 
-def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
-    """What the roles of the four passes are asked about."""
-    earning = PlannedCycle(
-        id="cycle-1",
-        title=text or "Earning points",
-        requirements=("FR-1", "FR-1.1"),
-        details=(text or "Gift cards too.",),
-    )
-    ledger = PlannedCycle(id="cycle-2", title=text or "The ledger", requirements=("FR-2",), depends_on=("cycle-1",))
-    story = StoryDraft(
-        key=text or "cycle-1/s1",
-        title=text or "A purchase earns points",
-        description=text or "A cart earns points for what earns points.",
-        requirements=(text or "FR-1", "AC-1"),
-        criteria=(CriterionDraft(text=text or "GIVEN goods for 41.50 EUR THEN it earns 41 points."),),
-        source_paths=(text or "src/shop/points.py",),
-        complexity=5,
-    )
-    name = f"{role.name.removeprefix('decomposer_')}-cycle-1"
-    if role.name == "decomposer_tasks":
-        part = PlanPart(name, (earning, ledger), earning, asked=(text or "FR-1 and FR-2 contradict each other?",))
-        return replace(part, to_cover=tuple(each for each in prd.requirements if each.id in ("FR-1", "FR-1.1", "AC-1")))
-    if role.name == "decomposer_criteria":
-        asked, assumed = (text or "Are gift cards sold at a discount?",), (text or "Returns earn nothing.",)
-        return PlanPart(name, stories=(story,), asked=asked, assumed=assumed)
-    return PlanPart(name, stories=(story,), plan=(story,))
+def part_of(prd: Prd, story: Story, text: str = "") -> PlanPart:
+    """The second of two parts, with what the first one decided."""
+    told = ClassifiedRequirement(id="FR-1", status="contradictory", note=text or "FR-1 and FR-2: which holds?")
+    planned = Backlog(stories=(story,), questions=(told.note,), assumptions=(text or "UTC.",), classified=(told,))
+    return PlanPart(2, 2, prd, prd.requirements[1:] or prd.requirements, planned=planned)
 
 
 def blocks_of(role: Role[Any], task: RoleTask) -> list[Text]:
@@ -378,11 +360,10 @@ def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTa
 
 
 def test_planner_gets_the_research_results(task: RoleTask) -> None:
-    for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
-        planning = task_for(role, task)
-        text = render_prompt(role, vary(planning, material={"brief": "Way to go, one module: as the cart does it."}))
-        assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
-        assert "found out before" not in render_prompt(role, planning)
+    planning = task_for(PLANNER, task)
+    text = render_prompt(PLANNER, vary(planning, material={"brief": "Way to go, one module: as the cart does it."}))
+    assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
+    assert "found out before" not in render_prompt(PLANNER, planning)
 
 
 def test_memory_is_given_to_the_building_roles_if_there_is_any(task: RoleTask) -> None:
@@ -451,20 +432,13 @@ def test_stories_of_a_prd_share_the_general_prefix(task: RoleTask, story: Story)
     assert blocks_of(TESTER, one)[2].cache
 
 
-@pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
-def test_calls_of_a_pass_share_the_prefix_except_their_part(role: Role[Any], task: RoleTask) -> None:
-    one = task_for(role, task)
-    part = one.plan.part
-    assert part is not None
-    changed = {"cycle": part.cycles[1], "to_cover": ()} if part.cycle is not None else {"stories": part.stories * 2}
-    other = vary(one, plan={"part": replace(part, name="other", **changed)})
-    first, second = blocks_of(role, one), blocks_of(role, other)
-    assert first[:-1] == second[:-1]
-    assert first[-2].cache, "what they share is worth caching"
-    assert first[-1] != second[-1]
-    assert blocks_of(PLANNER, vary(one, plan={"part": None}))[:3] == first[:3], (
-        "PRD and map are those of the single call"
-    )
+def test_prompt_for_a_part(task: RoleTask, story: Story) -> None:
+    whole = task_for(PLANNER, task)
+    part = vary(whole, plan={"part": part_of(task.prd, story)})
+    check_golden("planner_of_a_part.txt", render_prompt(PLANNER, part))
+    first = vary(whole, plan={"part": PlanPart(1, 2, task.prd, task.prd.requirements[:1])})
+    assert blocks_of(PLANNER, part)[:-1] == blocks_of(PLANNER, first)[:-1]
+    assert blocks_of(PLANNER, part)[-2].cache, "what they share is worth caching"
 
 
 def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:
@@ -595,13 +569,15 @@ def test_prompt_for_a_changed_prd(task: RoleTask) -> None:
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     task = hostile(INJECTION)
+    assert task.story is not None
+    hostile_story = task.story
     if role.name in (*PLANNING, "retrospective"):
-        assert task.story is not None
-        asked = changed_plan(task.prd, task.story, INJECTION)
+        asked = changed_plan(task.prd, hostile_story, INJECTION)
         task = replace(task, story=None, design=None, plan=PlanScope(2, asked))
-    if role in DECOMPOSERS:
-        task = vary(task, story=None, design=None, plan={"part": part_for(role, task.prd, INJECTION)})
-    for block in blocks_of(role, task)[1:]:
+    tasks = [task]
+    if role is PLANNER:
+        tasks += [replace(task, plan=PlanScope(part=part_of(task.prd, hostile_story, INJECTION)))]
+    for block in (block for each in tasks for block in blocks_of(role, each)[1:]):
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside
         assert "delete the tests" not in outside
@@ -611,8 +587,7 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
 
 def test_planner_gets_the_stacks_if_there_are_several(task: RoleTask) -> None:
     web = Stack(language="typescript", runner="vitest", root="web")
-    for role in (PLANNER, DECOMPOSER_TASKS):
-        planning = task_for(role, task)
-        text = render_prompt(role, vary(planning, codebase={"stacks": (replace(PYTHON, root="service"), web)}))
-        assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
-        assert "stacks" not in render_prompt(role, vary(planning, codebase={"stacks": (PYTHON,)}))
+    planning = task_for(PLANNER, task)
+    text = render_prompt(PLANNER, vary(planning, codebase={"stacks": (replace(PYTHON, root="service"), web)}))
+    assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
+    assert "stacks" not in render_prompt(PLANNER, vary(planning, codebase={"stacks": (PYTHON,)}))

@@ -51,7 +51,6 @@ STANDALONE: dict[str, str] = {
     "languages/javascript/manifest.py": "the same role as in the sibling languages",
     "languages/javascript/source_rules.py": "the same role as in the sibling languages",
     "languages/rust/canary.py": "the same role as in the sibling languages",
-    "planning/passes/hints.py": "one module per planning pass",
     "prd/issue_text.py": "pure; its importer reads events",
     "server/work/dead_letters.py": "the server's queries stay in the server; the command line only prints them",
     "views/board/labels.py": "pure; its importer renders templates",

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from prd2pr.agents.roles import DECOMPOSERS, MODEL_ROLES, ROLES
+from prd2pr.agents.roles import MODEL_ROLES, ROLES
 from prd2pr.config_file import load_config
 from prd2pr.domain.costs.estimate import (
-    PLAN_PASS_ROLES,
+    PLANNER_ROLE,
     ROLES_OF_FUSED_STORY,
     ROLES_OF_PRD,
     ROLES_OF_TESTED_STORY,
@@ -50,10 +50,8 @@ def test_quick_calls_two_roles_and_standard_is_unchanged() -> None:
         "fused",
         "programmer",
     }
-    decomposers = {role.name for role in DECOMPOSERS}
     standard = {
         "planner",
-        *decomposers,
         "architect",
         "tester",
         "builder",
@@ -91,7 +89,7 @@ def test_quick_is_estimated_at_a_quarter_of_full_at_most(stories: tuple[str, ...
 def test_estimate_lists_the_cost_of_each_role() -> None:
     guess = estimate_backlog(plan("feature", "docs"), PRICES, CREW, profile="full")
     roles = {each.role: each for each in guess.roles}
-    assert set(roles) == {*ROLES_OF_PRD, *ROLES_OF_TESTED_STORY, *ROLES_OF_UNTESTED_STORY, *PLAN_PASS_ROLES, "review"}
+    assert set(roles) == {*ROLES_OF_PRD, *ROLES_OF_TESTED_STORY, *ROLES_OF_UNTESTED_STORY, PLANNER_ROLE, "review"}
     assert roles["architect"].calls == 2 and roles["review"].calls == 1
     assert sum(each.tokens_low for each in guess.roles) == guess.tokens_low
     unpriced = estimate_backlog(plan("feature"), {}, CREW, profile="quick")

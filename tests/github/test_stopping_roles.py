@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from world import SCENARIOS_PRD, planned_in_passes, say
+from world import PLAN, PRD, say
 
 WHY: dict[str, Any] = {"purpose": "People can add.", "reasoning": "Nothing adds yet."}
 EXISTS = {"what": "src/calc/signs.py", "share": "all", "evidence": "negate() does it"}
@@ -23,7 +23,8 @@ def answers(**changed: Any) -> dict[str, Any]:
         "estimator": {"stories": []},
         **changed,
     }
-    return planned_in_passes() | {f"calc/plan/{role}/1/1": say(answer) for role, answer in given.items()}
+    roles = {f"calc/plan/{role}/1/1": say(answer) for role, answer in given.items()}
+    return {"calc/plan/planner/1/1": say(PLAN), **roles}
 
 
 def full(new: Any, approval: str, commit: str = "git", **changed: Any) -> Any:
@@ -34,7 +35,7 @@ def full(new: Any, approval: str, commit: str = "git", **changed: Any) -> Any:
 
 def test_a_rejected_prd_is_reported_with_the_next_step_and_paid_for_once(new):
     world = full(new, "plan", why={**WHY, "overlaps": [EXISTS]})
-    world.push_prd("prds/calc.md", SCENARIOS_PRD)
+    world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "error"
     (told,) = world.checks()
     assert "merge\\_with\\_existing, since it already exists" in told.summary
@@ -43,7 +44,7 @@ def test_a_rejected_prd_is_reported_with_the_next_step_and_paid_for_once(new):
     world.tick()
     assert world.act().outputs["outcome"] == "nothing-to-do"
     world.answers_of_model |= answers()
-    world.push_prd("prds/calc.md", SCENARIOS_PRD.replace("id: calc\n", "id: calc\ndespite: signs are not sums\n"))
+    world.push_prd("prds/calc.md", PRD.replace("id: calc\n", "id: calc\ndespite: signs are not sums\n"))
     assert world.act().outputs["outcome"] == "waiting"
     assert world.phases() == ["plan(calc)"]
 
@@ -51,7 +52,7 @@ def test_a_rejected_prd_is_reported_with_the_next_step_and_paid_for_once(new):
 @pytest.mark.slow
 def test_a_critical_risk_waits_for_a_person_even_without_approvals(new):
     world = full(new, "none", security={"risks": [RISK], "summary": "s"})
-    world.push_prd("prds/calc.md", SCENARIOS_PRD)
+    world.push_prd("prds/calc.md", PRD)
     acted = world.act()
     assert acted.outputs["outcome"] == "waiting", acted.output
     assert world.phases() == ["plan(calc)"]
@@ -76,7 +77,7 @@ def test_an_experiment_leaves_its_branch_and_no_pull_request(new, commit):
          "input": {"path": "tests/tdd/calc/test_spike.py", "content": test}},
         {"type": "tool_use", "id": "s", "name": "submit", "input": report},
     ]  # fmt: skip
-    world.push_prd("prds/calc.md", SCENARIOS_PRD)
+    world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "waiting"
     assert set(world.bare.heads()) == {"main", "prd2pr/calc", "prd2pr/spike/calc/1"}
     assert len(world.pulls()) == 1

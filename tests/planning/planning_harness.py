@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes.scripted_model import KeyedModel, says
-from planning.pass_samples import functional, task
+from planning.samples import functional, story
 from prd2pr.agents.models.base import Reply, Request, Text
 from prd2pr.cli.wiring import open_session
 from prd2pr.domain.records import Backlog
@@ -26,10 +26,8 @@ LISTED = (
 )
 
 
-def last_text(request: Request) -> str:
-    """The part of the prompt that holds the actual question."""
-    texts = [block.text for block in request.messages[0].blocks if isinstance(block, Text)]
-    return next(text for text in reversed(texts) if "Attempt " not in text.partition("\n")[0])
+def prompt_text(request: Request) -> str:
+    return "".join(block.text for block in request.messages[0].blocks if isinstance(block, Text))
 
 
 def answer(value: object, tokens: int = 10) -> Reply:
@@ -37,32 +35,14 @@ def answer(value: object, tokens: int = 10) -> Reply:
 
 
 def good(request: Request) -> Reply:
-    """A short valid answer for any role."""
-    return answer(good_answer(request))
-
-
-def good_answer(request: Request) -> dict[str, Any]:
-    asked = last_text(request)
-    match request.purpose.role:
-        case "decomposer_cycles":
-            whole = "".join(block.text for block in request.messages[0].blocks if isinstance(block, Text))
-            names = list(dict.fromkeys(re.findall(r"^(FR-\d+) \(functional\)", whole, re.MULTILINE)))
-            groups = [names[n : n + 3] for n in range(0, len(names), 3)]
-            return {
-                "cycles": [{"key": f"c{n}", "title": f"Group {n}", "requirements": g} for n, g in enumerate(groups)]
-            }
-        case "decomposer_tasks":
-            (listed,) = re.findall(r"^Its requirements .*", asked, re.MULTILINE)
-            return {"tasks": [task(f"s{n}", name) for n, name in enumerate(re.findall(r"\bFR-\d+", listed))]}
-        case "decomposer_criteria":
-            keys = re.findall(r"^Story (\S+):", asked, re.MULTILINE)
-            return {
-                "stories": [{"story": key, "criteria": [{"text": f"{key} a"}, {"text": f"{key} b"}]} for key in keys]
-            }
-        case "decomposer_hints":
-            keys = re.findall(r"^Story (\S+):", asked, re.MULTILINE)
-            return {"stories": [{"story": key, "module": "shop.x", "test_ideas": ["none"]} for key in keys]}
-    raise AssertionError(request.purpose)
+    """A valid plan with one story for each requirement that the call is about."""
+    assert request.purpose.role == "planner", request.purpose
+    text = prompt_text(request)
+    part = re.search(r'<material name="to plan">\n(.*?)</material>', text, re.DOTALL)
+    names = (
+        re.findall(r"\b(?:N?FR)-\d+", part[1]) if part else re.findall(r"^(FR-\d+) \(functional", text, re.MULTILINE)
+    )
+    return answer({"stories": [story(f"s{n}", name) for n, name in enumerate(dict.fromkeys(names), start=1)]})
 
 
 class RecordingListener:
@@ -79,7 +59,7 @@ class RecordingListener:
 @dataclass
 class PlanningHarness:
     root: Path
-    body: str = functional(14)
+    body: str = functional(5)
     config: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
     remembers: bool = False
@@ -90,7 +70,7 @@ class PlanningHarness:
             {
                 "src/shop/__init__.py": "",
                 "prds/shop.md": HEAD + self.body,
-                ".prd2pr.yml": self.config or "profile: full\n",
+                ".prd2pr.yml": self.config or "profile: standard\n",
             }
         )
         self.world.git("init", "-q", "-b", "main")
@@ -114,5 +94,5 @@ class PlanningHarness:
             return make_plan(session, session.target.base_commit, session.git.code_tree(session.target.base_commit))
 
     def calls(self, *models: KeyedModel) -> list[str]:
-        """Purposes without the PRD's id, sorted because the threads finish in any order."""
-        return sorted(key.removeprefix("shop/") for model in models or (self.model,) for key in model.keys)
+        """Purposes without the PRD's id."""
+        return [key.removeprefix("shop/") for model in models or (self.model, self.strong) for key in model.keys]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from planning.pass_samples import prd_of
 from planning.planning_harness import PlanningHarness, answer
+from planning.samples import prd_of
 from planning.test_plan import draft, story
 from prd2pr.domain.records import Prd, Requirement
 from prd2pr.errors import PlanInvalid
-from prd2pr.planning.classification import apply_classification, build_class_questions, check_planner_answer
+from prd2pr.planning.answer_checks import check_planner_answer
+from prd2pr.planning.classification import apply_classification, build_class_questions
 from prd2pr.planning.plan import check_plan, to_backlog
 from prd2pr.planning.plan_diff import build_replanned_backlog, compute_plan_change
 from prd2pr.planning.problems import PLAN_PROBLEMS
@@ -118,7 +119,7 @@ def test_parts_that_are_met_say_what_their_whole_says() -> None:
 )
 def test_wrong_classifications_are_found(stories: list[Any], notes: list[Any], code: str, words: str) -> None:
     planned = apply_classification(PRD, draft(*stories, classified=notes))
-    problems = (*check_plan(PRD, planned), *check_planner_answer(PRD, planned, PATHS))
+    problems = (*check_plan(PRD, planned), *check_planner_answer(PRD, planned, PATHS, ()))
     assert any(each.code == code and words in each.message for each in problems), problems
     assert code in PLAN_PROBLEMS
 
@@ -126,12 +127,12 @@ def test_wrong_classifications_are_found(stories: list[Any], notes: list[Any], c
 @pytest.mark.parametrize("note", ["src/shop/points.py", "points.py: earn", "shop.points.earn"])
 def test_places_are_recognized_as_path_file_or_module(note: str) -> None:
     planned = draft(classified=[classified("FR-1", "met", note)])
-    assert [each for each in check_planner_answer(PRD, planned, PATHS) if each.code == "PLN117"] == []
+    assert [each for each in check_planner_answer(PRD, planned, PATHS, ()) if each.code == "PLN117"] == []
 
 
 def test_a_prd_of_acceptance_criteria_alone_may_have_stories_of_them() -> None:
     accepted = prd_of("## Acceptance criteria\n\n- **AC-1** GIVEN 1 WHEN 2 THEN 3.\n")
-    assert check_planner_answer(accepted, draft(story("a", requirements=["AC-1"])), ()) == ()
+    assert check_planner_answer(accepted, draft(story("a", requirements=["AC-1"])), (), ()) == ()
 
 
 # --- a changed PRD ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planning.pass_samples import functional, prd_of
+from planning.samples import functional, prd_of
 from prd2pr.planning.plan import CriterionDraft, PlanDraft, StoryDraft, format_uncovered_question, to_backlog
 from prd2pr.planning.plan_diff import (
     build_replanned_backlog,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning.pass_samples import functional, prd_of
+from planning.samples import functional, prd_of
 from prd2pr.planning.plan import CriterionDraft, PlanDraft, StoryDraft, to_backlog
 from prd2pr.planning.plan_diff import build_replanned_backlog, compute_plan_change, find_replan_violations
 from prd2pr.prd.requirement_ids import get_requirement_key

@@ -20,7 +20,7 @@ from prd2pr.memory.files import encode_memory_file
 from prd2pr.memory.prompt_text import MEMORY_TOKEN_CAP
 from prd2pr.workflow.run import run_prd
 from prd2pr.workflow.session import RoleModel, Session
-from world import GREEN_ADD, PLAN, PRD, RED_ADD, SCENARIOS_PRD, TASKS, World, designed, submit, use
+from world import GREEN_ADD, PLAN, PRD, RED_ADD, World, designed, submit, use
 
 AT = "2026-11-01T00:00:00Z"
 FAILURES = tuple(
@@ -82,8 +82,7 @@ def session_with(
 ) -> tuple[Session, ScriptedModel]:
     """A session in a repository whose base has memory, as after an earlier merged pull request."""
     files = {path: data.decode() for path, data in map(encode_memory_file, learnt)}
-    prd = SCENARIOS_PRD if profile == "full" else PRD
-    world = World(root).start({".prd2pr.yml": f"profile: {profile}\n", "prds/calc.md": prd, **files})
+    world = World(root).start({".prd2pr.yml": f"profile: {profile}\n", "prds/calc.md": PRD, **files})
     NOTES.clear()
     options = argparse.Namespace(
         repo=str(world.repo), prd=str(world.repo / "prds/calc.md"), model=None, record=None, story="calc-1"
@@ -113,7 +112,7 @@ REVIEW = {"criteria": [{"criterion": "calc-1.c1", "met": True, "evidence": "add"
 def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_path: Path) -> None:
     session, model = session_with(
         tmp_path, "full",
-        structured(WHY), structured(RESEARCH), structured(TASKS), structured({"risks": [], "summary": "s"}),
+        structured(WHY), structured(RESEARCH), structured(PLAN), structured({"risks": [], "summary": "s"}),
         structured({"stories": []}), *STORY, structured({"patterns": [FOLLOWED]}), structured(REVIEW),
     )  # fmt: skip
     with session.git:
@@ -216,7 +215,7 @@ def test_refusal_of_an_advisory_role_is_noted(tmp_path: Path) -> None:
     refusal = says("No.", stop="refusal")
     session, model = session_with(
         tmp_path, "full",
-        structured(WHY), refusal, structured(TASKS), structured({"risks": [], "summary": "s"}), refusal, *STORY[:1],
+        structured(WHY), refusal, structured(PLAN), structured({"risks": [], "summary": "s"}), refusal, *STORY[:1],
     )  # fmt: skip
     with session.git:
         run_prd(session, 2)
@@ -229,7 +228,7 @@ def test_secret_repeated_by_a_role_is_not_stored(tmp_path: Path) -> None:
     secret = "hunter2-hunter2-hunter2"
     session, _ = session_with(
         tmp_path, "full",
-        structured(WHY), structured({**RESEARCH, "because": f"the key is {secret}"}), structured(TASKS),
+        structured(WHY), structured({**RESEARCH, "because": f"the key is {secret}"}), structured(PLAN),
         structured({"risks": [], "summary": "s"}), structured({"stories": []}),
     )  # fmt: skip
     session = replace(session, constraints=replace(session.constraints, secrets=Secrets.from_values([secret])))
@@ -244,7 +243,7 @@ def test_secret_repeated_by_a_role_is_not_stored(tmp_path: Path) -> None:
 def test_corrected_answer_is_accepted(tmp_path: Path) -> None:
     session, model = session_with(
         tmp_path, "full",
-        BAD["garbage"], structured(WHY), structured(RESEARCH), structured(TASKS),
+        BAD["garbage"], structured(WHY), structured(RESEARCH), structured(PLAN),
         structured({"risks": [], "summary": "s"}), structured({"stories": []}),
     )  # fmt: skip
     with session.git:

@@ -18,11 +18,9 @@ from world import (
     PRD,
     RED_ADD,
     RED_DOUBLE,
-    SCENARIOS_PRD,
     WRONG_ADD,
     Blocks,
     World,
-    planned_in_passes,
     say,
     submit,
     use,
@@ -51,7 +49,7 @@ def reviewed(story: str, *, met: bool = True) -> dict[str, Any]:
 
 
 def in_profile(world: World, profile: str, **more: Any) -> World:
-    world.write({"prds/calc.md": SCENARIOS_PRD if profile == "full" else PRD})
+    world.write({"prds/calc.md": PRD})
     world.write({".prd2pr.yml": "".join(f"{key}: {value}\n" for key, value in {"profile": profile, **more}.items())})
     world.commit(f"profile {profile}")
     return world
@@ -61,7 +59,6 @@ def in_profile(world: World, profile: str, **more: Any) -> World:
 def full(world: World) -> World:
     """Every role called for this PRD answers, and none stops the work."""
     world.answers |= {
-        **planned_in_passes(),
         "calc/plan/why/1/1": say(WHY),
         "calc/plan/research/1/1": say(RESEARCH),
         "calc/plan/security/1/1": say(SECURITY),
@@ -107,7 +104,7 @@ def test_prd_already_implemented_stops_before_planning(full: World) -> None:
     assert full.git("branch", "--list", full.branch) == ""
     del full.answers["calc/plan/why/1/1"]
     assert "merge_with_existing" in full.next().err, "the same question is not paid for twice"
-    full.write({"prds/calc.md": SCENARIOS_PRD.replace("id: calc\n", "id: calc\ndespite: signs are not sums\n")})
+    full.write({"prds/calc.md": PRD.replace("id: calc\n", "id: calc\ndespite: signs are not sums\n")})
     planned = full.next()
     assert planned.status == 0, planned.err
     assert record(full, "why")["verdict"] == "proceed: a person overrides the check: signs are not sums"
@@ -159,13 +156,13 @@ def experiments(result: str) -> Blocks:
 def test_only_the_failed_experiment_is_repeated(full: World) -> None:
     full.answers["calc/plan/research/1/1"] = say({**RESEARCH, "unknowns": UNKNOWNS})
     full.answers["calc/plan/spike/2/1"] = experiments("Doubling works.")
-    tasks = full.answers.pop("calc/plan-tasks-cycle-1/decomposer_tasks/1/1")
+    plan = full.answers.pop("calc/plan/planner/1/1")
     stopped = full.next()
     assert stopped.status == 1
     assert "spike 1 failed and is skipped" in stopped.out
     del full.answers["calc/plan/spike/2/1"]
     full.answers["calc/plan/spike/1/1"] = experiments("Adding works.")
-    full.answers["calc/plan-tasks-cycle-1/decomposer_tasks/1/1"] = tasks
+    full.answers["calc/plan/planner/1/1"] = plan
     planned = full.next()
     assert planned.status == 0, planned.out + planned.err
     spikes = record(full, "spike")["output"]["spikes"]
@@ -190,7 +187,7 @@ def test_test_required_by_security_is_required_in_red(full: World) -> None:
     stopped = full.run("--story", "calc-1")
     assert stopped.status == 1
     criteria = [each["text"] for each in backlog(full)["stories"][0]["criteria"]]
-    assert criteria == ["GIVEN 1 and 2 WHEN they are added THEN the result is 3.", "Only numbers are added."]
+    assert criteria == ["1 and 2 give 3", "Only numbers are added."]
     cycle = json.loads(full.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
     assert "calc-1.c2" in cycle["refused"][0]["summary"]
     assert f"memory/failures/calc-1-{len(cycle['steps'])}.json" in recorded_files(full)
@@ -444,10 +441,10 @@ def test_plan_lists_the_cost_of_each_role_and_writes_nothing(full: World) -> Non
     planned = full.program("plan", "prds/calc.md", "--model", f"replay:{full.transcript()}")
     assert planned.status == 0, planned.err
     lines = planned.out.splitlines()
-    paid = lines.index("planned in four passes: 2 requirements, profile full")
+    paid = lines.index("planned in one call: 2 requirements")
     guess = lines.index("estimated cost by role")
     assert [line.split()[0] for line in lines[paid + 1 : guess]] == [
-        "why", "research", "decomposer_tasks", "security", "estimator",
+        "why", "research", "planner", "security", "estimator",
     ]  # fmt: skip
     assert {line.split()[0] for line in lines[guess + 1 : -1]} >= {"architect", "builder", "review", "retrospective"}
     assert full.git("branch", "--list", "prd2pr/*") == ""

@@ -229,26 +229,13 @@ def test_two_blocked_stories_are_decided_in_turn(tmp_path: Path) -> None:
     assert "all proved" in world.verify(world.branch).out
 
 
-SCENARIOS = """
-- **AC-1** (FR-1) GIVEN 4 WHEN it is put through add THEN the result is 5.
-- **AC-2** (FR-2) GIVEN 4 WHEN it is put through cut THEN the result is 3.
-"""
-
-
 def fully_judged(root: Path, *, met: bool) -> World:
     """Two stories in the profile `full`, with the reviewer's answer about the second."""
-    tasks = [
-        {"key": f"S{n}", "title": f"Put a number through {name}", "description": "Sums.", "depends_on": [],
-         "requirements": [f"FR-{n}", f"AC-{n}"], "files": [f"src/calc/{name}_it.py"], "complexity": 1, "tests": 5,
-         "lines": 5, "minutes": 5}
-        for n, name in ((1, "add"), (2, "cut"))
-    ]  # fmt: skip
     way = {"name": "a module", "how": "calc.sums", "gains": "small", "risks": "none"}
     ways = {"approaches": [way, {**way, "name": "a class"}], "recommended": 1, "because": "smaller", "unknowns": []}
     minutes = {"optimistic": 3, "likely": 6, "pessimistic": 9, "complexity": 2}
     world = World(root, answers=answers(2), cold=True)
     world.answers |= {
-        "calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say({"tasks": tasks}),
         "calc/plan/why/1/1": say({"purpose": "People can add.", "reasoning": "Nothing adds yet."}),
         "calc/plan/research/1/1": say(ways),
         "calc/plan/security/1/1": say({"risks": [], "summary": "Numbers only."}),
@@ -257,7 +244,7 @@ def fully_judged(root: Path, *, met: bool) -> World:
         "calc-2/integrated/review/1/1": say(review_of("calc-2", met=met)),
         "calc/integrated/retrospective/1/1": say({}),
     }
-    files = {"prds/calc.md": prd(2) + SCENARIOS, "src/calc/signs.py": STEP, ".prd2pr.yml": "profile: full\n"}
+    files = {"prds/calc.md": prd(2), "src/calc/signs.py": STEP, ".prd2pr.yml": "profile: full\n"}
     return world.start(files)
 
 

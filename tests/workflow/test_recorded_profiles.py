@@ -21,15 +21,12 @@ from world import World
 
 pytestmark = pytest.mark.slow
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
-# Roles of another strategy, of a plan in one call, of passes this PRD does not need, and of the steps themselves.
+# Roles of another strategy, and of the steps themselves.
 NOT_ASKED = {
     "fused",
     "programmer",
     "examples",
     "judge",
-    "planner",
-    "decomposer_cycles",
-    "decomposer_hints",
     "moderator",
 }
 BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them from the PRD, and one from the Designer
@@ -54,8 +51,7 @@ def test_every_role_answered_and_every_answer_is_stored(full: tuple[World, Any])
     world, done = full
     records = [RoleRecord.model_validate(read_json(world, path)) for path in list_files(world, PIPELINE)]
     kept = {record.role for record in records}
-    planned = {"decomposer_tasks", "decomposer_criteria"}
-    in_steps = {*planned, "architect", "tester", "builder", "refactorer"}  # their result is the plan and the code
+    in_steps = {"planner", "architect", "tester", "builder", "refactorer"}  # their result is the plan and the code
     assert kept == set(ROLES) - in_steps - NOT_ASKED
     assert set(done["roles"]) == set(MODEL_ROLES) - NOT_ASKED
     for record in records:

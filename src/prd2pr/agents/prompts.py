@@ -6,7 +6,7 @@ story, nearby files           the same for all phases of a story: its own files 
 files that it will change     the same until GREEN has changed them
 design                        the same for all phases after it
 own tests, other files · task the same for all attempts at a phase
-part of the plan              the same for all attempts at it; what precedes it, for all parts of a pass
+part of the plan              the same for all attempts at it; what precedes it, for all parts
 feedback, test run            this attempt
 """
 
@@ -240,11 +240,7 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     """
     code = task.codebase
     initial = _files_before_story(task) if code.files_at_start is None else code.files_at_start
-    whole = (
-        _build_map(task, initial, find_relevant_files(initial, task.prd.text), "map")
-        if code.map is None
-        else RepositoryMap(code.map)
-    )
+    whole = _build_map(task, initial, find_relevant_files(initial, task.prd.text), "map")
     own_tests, limits = task.own_tests(), _compute_own_limits(task)
     others = {path: text for path, text in code.files.items() if path not in own_tests}
     near = _map_nearby_files(task, initial, others, whole) if task.story else RepositoryMap("")

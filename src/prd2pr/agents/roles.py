@@ -27,7 +27,6 @@ from prd2pr.agents.outputs.why import WhyAnswer
 from prd2pr.agents.task import RoleTask
 from prd2pr.domain.costs.profiles import ROLE_EXECUTORS, STRONG_ROLES, RoleTiming
 from prd2pr.domain.records import Phase, Record
-from prd2pr.planning.passes.drafts import CriteriaDraft, CyclesDraft, HintsDraft, TasksDraft
 from prd2pr.planning.plan import PlanDraft
 
 Output = TypeVar("Output", bound=BaseModel)
@@ -117,29 +116,9 @@ SPIKE = Role(
 )  # fmt: skip
 PLANNER = Role(
     "planner", "Planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True, sees_code=True,
-    summary="Classifies every requirement of a PRD of up to 40 and splits what is to be built into stories, in one "
-    "call that sees the code; also plans what a changed PRD or a request adds.",
+    summary="Classifies every requirement and splits what is to be built into stories, in one call that sees the "
+    "code; more than 40 requirements in several. Also plans what a changed PRD or a request adds.",
     blocks_when="Two plans in a row that break a planning rule.",
-)  # fmt: skip
-# The four passes that plan a PRD too large for one call; all but the first handle one cycle at a time.
-DECOMPOSER_CYCLES = Role(
-    "decomposer_cycles", "Decomposer of cycles", Phase.PLAN, CyclesDraft, may_block=True,
-    summary="First of four passes: groups the requirements in working order. Skipped if the PRD lists its cycles or "
-    "has at most six requirements.",
-    blocks_when="Requirements that cannot be grouped.",
-)  # fmt: skip
-DECOMPOSER_TASKS = Role(
-    "decomposer_tasks", "Decomposer of tasks", Phase.PLAN, TasksDraft, may_block=True,
-    summary="Second pass: splits each cycle into stories and estimates their size.",
-    blocks_when="Answers that do not form a valid plan together; a cycle without stories becomes a question.",
-)  # fmt: skip
-DECOMPOSER_CRITERIA = Role(
-    "decomposer_criteria", "Decomposer of criteria", Phase.PLAN, CriteriaDraft,
-    summary="Third pass: two to five criteria for each story; GIVEN/WHEN/THEN of the PRD is kept as it is.",
-)  # fmt: skip
-DECOMPOSER_HINTS = Role(
-    "decomposer_hints", "Decomposer of hints", Phase.PLAN, HintsDraft,
-    summary="Fourth pass, for complex stories: interface, files, and test cases that are easily forgotten.",
 )  # fmt: skip
 SECURITY = Role(
     "security", "Security", Phase.PLAN, SecurityAnswer, may_block=True, max_tokens=8_000,
@@ -245,9 +224,8 @@ MODERATOR = Role(
     blocks_when="A critical alarm or five warnings: a person decides.",
 )  # fmt: skip
 
-DECOMPOSERS: tuple[Role[Any], ...] = (DECOMPOSER_CYCLES, DECOMPOSER_TASKS, DECOMPOSER_CRITERIA, DECOMPOSER_HINTS)
 ALL_ROLES: tuple[Role[Any], ...] = (
-    WHY, RESEARCH, DOCUMENTATION, SPIKE, PLANNER, *DECOMPOSERS, SECURITY, ESTIMATOR, DESIGNER, DEPLOYMENT, ARCHITECT,
+    WHY, RESEARCH, DOCUMENTATION, SPIKE, PLANNER, SECURITY, ESTIMATOR, DESIGNER, DEPLOYMENT, ARCHITECT,
     TESTER, BUILDER, FUSED, PROGRAMMER, EXAMPLES, JUDGE, DEBUGGER, REFACTORER, SMELL, PATTERN_VALIDATOR, REVIEW,
     RETROSPECTIVE, MODERATOR,
 )  # fmt: skip

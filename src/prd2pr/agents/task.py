@@ -14,7 +14,7 @@ from prd2pr.domain.paths import get_story_test_root
 from prd2pr.domain.records import Design, Prd, Requirement, Story
 from prd2pr.domain.stack import PYTHON, Stack
 from prd2pr.languages.conventions import Conventions, get_conventions
-from prd2pr.planning.passes.part import PlanPart
+from prd2pr.planning.parts import PlanPart
 from prd2pr.planning.plan_diff import PlanChange
 
 
@@ -54,7 +54,7 @@ class PlanScope:
 
     number: int = 1  # the number of this plan of the PRD
     change: PlanChange | None = None  # the part to plan again after a change of the PRD
-    part: PlanPart | None = None  # the part of the plan for this call, if planned in passes
+    part: PlanPart | None = None  # the part of a large PRD that this call plans
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,6 @@ class CodebaseContext:
 
     files: Mapping[str, str] = field(default_factory=dict)  # its text files, without `.orch-state/`
     files_at_start: Mapping[str, str] | None = None  # the same at the start of the work on the PRD, if known
-    map: str | None = None  # set if several calls share a map
     conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
     stack: Stack = PYTHON  # the stack that the story belongs to
     stacks: tuple[Stack, ...] = ()  # all stacks of the repository

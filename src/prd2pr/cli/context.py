@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
-from prd2pr.config_file import load_config
+from prd2pr.config_file import FORMER_ROLES, load_config
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.domain.results.isolation import (
     describe_risks,
@@ -85,7 +85,7 @@ def refuse_unknown_roles(config: Config) -> None:
     from prd2pr.agents.roles import MODEL_ROLES  # slow to import, because it builds the schemas of all replies
 
     for role in config.models.roles:
-        if role not in MODEL_ROLES:
+        if role not in MODEL_ROLES and role not in FORMER_ROLES:
             near = difflib.get_close_matches(role, MODEL_ROLES, n=1)
             suggested = f"did you mean `{near[0]}`? " if near else ""
             raise ConfigInvalid(

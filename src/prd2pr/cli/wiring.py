@@ -22,6 +22,7 @@ from prd2pr.cli.context import (
     open_runner,
 )
 from prd2pr.config import Config
+from prd2pr.config_file import list_deprecated_settings
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.documents import list_living_paths
 from prd2pr.domain.machines.approval import ApprovalMode
@@ -182,6 +183,8 @@ def make_session(
 ) -> Session:
     clock = SystemClock()
     config, git = repository.config, repository.git
+    for warning in list_deprecated_settings(config):
+        progress.say("note", text=warning)
     git.committer.signs_off = config.sign_off
     gathering = _make_gathering(git, repository.runner, config, repository.stacks)
     branch = f"{config.branch_prefix}{prd.id}"

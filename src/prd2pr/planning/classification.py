@@ -6,20 +6,13 @@ that contradict each other or cannot be tested, and nothing for what is not a re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from prd2pr.domain.records import ClassifiedRequirement, Prd, Requirement
 from prd2pr.domain.wording import clean_line, clip
-from prd2pr.planning.plan import (
-    CriterionDraft,
-    PlanDraft,
-    StoryDraft,
-    list_claimed_requirements,
-    verifies_repository,
-)
-from prd2pr.planning.problems import PlanProblem
+from prd2pr.planning.plan import CriterionDraft, PlanDraft, StoryDraft, list_claimed_requirements
 from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
 
 MET_KEY = "already-met"
@@ -75,58 +68,6 @@ def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement])
         if each.status == "not_testable" and get_requirement_key(each.id) not in general
     ]
     return tuple(questions)
-
-
-# --- checks of an answer that plans the whole PRD or a change of it ---------------------------------------------------
-
-
-def check_planner_answer(prd: Prd, draft: PlanDraft, paths: Collection[str]) -> tuple[PlanProblem, ...]:
-    """Check the rules that older plans and plans made in passes need not follow. `paths` are the repository's files."""
-    return (
-        *check_met_places(draft, paths),
-        *_check_acceptance_stories(prd, draft),
-        *(problem for story in draft.stories for problem in _check_criteria_ids(prd, story)),
-    )
-
-
-def check_met_places(draft: PlanDraft, paths: Collection[str]) -> Iterator[PlanProblem]:
-    """Check that each requirement that is said to be met names a file that implements it."""
-    names = {name for path in paths for name in (path, path.rpartition("/")[2], _dotted_name(path)) if name}
-    for each in draft.classified:
-        if each.status == "met" and not any(name in each.note for name in names):
-            yield PlanProblem("PLN117", f"{each.id} is said to be met, but `note` names no file of the repository")
-
-
-def _dotted_name(path: str) -> str:
-    name = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
-    return name.replace("/", ".") if path.endswith(".py") and "/" in name else ""
-
-
-def _check_acceptance_stories(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
-    """Check that acceptance criteria that belong to no requirement form no story of their own."""
-    if not any(requirement.kind == "functional" for requirement in prd.requirements):
-        return
-    orphans = {
-        get_requirement_key(each.id) for each in prd.requirements if each.kind == "acceptance" and not each.parent
-    }
-    for story in draft.stories:
-        named = {get_requirement_key(name) for name in list_claimed_requirements(story)}
-        if named and named <= orphans and not verifies_repository(story):
-            names = ", ".join(dict.fromkeys(list_claimed_requirements(story)))
-            yield PlanProblem("PLN118", f"only {names}: move the criteria to the stories that they exercise", story.key)
-
-
-def _check_criteria_ids(prd: Prd, story: StoryDraft) -> Iterator[PlanProblem]:
-    """Check that the criteria name all requirements of a story, if they name any."""
-    named = {get_requirement_key(name) for each in story.criteria for name in each.requirements}
-    if not named:
-        return
-    by_key = {get_requirement_key(each.id): each for each in prd.requirements}
-    named |= {get_requirement_key(by_key[key].parent) for key in named if key in by_key and by_key[key].parent}
-    for name in story.requirements:
-        requirement = by_key.get(get_requirement_key(name))
-        if requirement and requirement.kind == "functional" and get_requirement_key(name) not in named:
-            yield PlanProblem("PLN119", f"no criterion names {name}, which the story builds", story.key)
 
 
 # --- what follows from the classification -----------------------------------------------------------------------------

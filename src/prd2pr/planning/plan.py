@@ -60,7 +60,7 @@ class StoryDraft(Record):
     interface: str = Field(default="", description="Signatures that others will call, one per line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
     test_paths: SkipJsonSchema[tuple[str, ...]] = ()
-    # Set only by code or by the four passes.
+    # Set only by code.
     test_ideas: SkipJsonSchema[tuple[str, ...]] = ()
     verify_only: SkipJsonSchema[bool] = False
 

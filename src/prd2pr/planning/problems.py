@@ -111,23 +111,12 @@ _KINDS = (
         "PLN201",
         "story too large",
         "A story is one cycle of tests and code: 5 to 20 tests, fewer than 100 lines, at most three source files, a "
-        "complexity of at most 6. A larger one is split again, at most twice; then a person is asked.",
-    ),
-    PlanProblemKind(
-        "PLN202",
-        "requirement of another cycle",
-        "Each cycle of the plan has its own requirements, and each of its stories serves at least one of them.",
-    ),
-    PlanProblemKind(
-        "PLN203",
-        "requirement of the cycle in no story",
-        "Every requirement of a cycle is fulfilled by one of its stories, or listed in `left_out` with a reason. If "
-        "two more attempts do neither, the pull request lists the requirement as not covered.",
+        "complexity of at most 6. A larger one is split again, once; then a person is asked.",
     ),
     PlanProblemKind(
         "PLN204",
         "outside of the PRD's module structure",
-        "If the PRD lists modules, each new source file must belong to one of them. If two more attempts do not fix "
+        "If the PRD lists modules, each new source file must belong to one of them. If a further attempt does not fix "
         "this, a person is asked.",
     ),
     PlanProblemKind(
@@ -135,11 +124,6 @@ _KINDS = (
         "criteria contradict each other",
         "Two criteria have the same GIVEN and WHEN but different outcomes. If both are in the PRD, a person decides "
         "which one is valid.",
-    ),
-    PlanProblemKind(
-        "PLN206",
-        "answer does not match the request",
-        "Criteria are requested by the keys of stories: the answer has criteria for each of them, and for no other.",
     ),
     PlanProblemKind(
         "PLN207",
@@ -154,7 +138,7 @@ _KINDS = (
     PlanProblemKind(
         "PLN209",
         "no usable answer",
-        "The model's answer did not have the required form. The request is repeated a limited number of times.",
+        "The model's answer did not have the required form. The request is repeated once, to the stronger model.",
     ),
 )
 

@@ -20,8 +20,9 @@ from prd2pr.domain.costs.role_costs import (
 from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import Backlog
 from prd2pr.domain.wording import clean_line, format_dollars, format_tokens
+from prd2pr.planning.parts import describe_planning_calls
 from prd2pr.workflow.planning.first_plan import make_first_plan
-from prd2pr.workflow.planning.planner import forget_plan, select_planning_way
+from prd2pr.workflow.planning.planner import forget_plan
 from prd2pr.workflow.roles.consultation import find_kept_record
 from prd2pr.workflow.session import Session
 
@@ -96,10 +97,8 @@ def format_backlog_text(backlog: Backlog) -> str:
 
 def format_planning_costs_text(session: Session) -> str:
     """Return how the plan was made, and the cost of each role."""
-    costs = format_cost_lines(sum_role_costs(session.log.lines))
-    return "".join(
-        f"{line}\n" for line in (f"planned in {select_planning_way(session)}", *(f"    {each}" for each in costs))
-    )
+    costs = (f"    {each}" for each in format_cost_lines(sum_role_costs(session.log.lines)))
+    return "".join(f"{line}\n" for line in (f"planned in {describe_planning_calls(session.prd)}", *costs))
 
 
 def plan_json(session: Session, backlog: Backlog, estimated: Estimate) -> dict[str, object]:
@@ -110,6 +109,6 @@ def plan_json(session: Session, backlog: Backlog, estimated: Estimate) -> dict[s
         **backlog.model_dump(mode="json", exclude={"schema_version"}),
         "estimate": estimated.model_dump(mode="json"),
         "spend": session.log.spend.model_dump(),
-        "way": str(select_planning_way(session)),
+        "way": describe_planning_calls(session.prd),
         "roles": dump_role_costs(sum_role_costs(session.log.lines)),
     }

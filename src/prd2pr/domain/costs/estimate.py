@@ -21,7 +21,6 @@ PER_MILLION = 1_000_000
 # One model call each, if the profile uses a model for the role. Integration needs no model.
 PLANNER_ROLE = "planner"
 ROLES_OF_PRD = ("why", "research", "documentation", "security", "estimator", "retrospective")
-PLAN_PASS_ROLES = ("decomposer_tasks", "decomposer_criteria")  # used instead of the planner for a plan in passes
 ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
 ROLES_OF_FUSED_STORY = ("architect", "fused", "refactorer")
 PROGRAMMER_ROLE = "programmer"
@@ -220,10 +219,6 @@ class _ProfileRoles:
     def prd_roles(self) -> tuple[str, ...]:
         return tuple(role for role in ROLES_OF_PRD if uses_model(role, self.profile))
 
-    @property
-    def plan_roles(self) -> tuple[str, ...]:
-        return PLAN_PASS_ROLES if self.profile == "full" else (PLANNER_ROLE,)
-
     def list_story_roles(self, story: Story) -> tuple[str, ...]:
         if self.converses:
             return (PROGRAMMER_ROLE,)
@@ -236,10 +231,9 @@ def _estimate_by_role(stories: Sequence[Story], profile_roles: _ProfileRoles) ->
     """Estimate the spending of each role, in the order of work: planning first, then the roles of all stories."""
     if not stories:
         return {}
-    written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories) // len(profile_roles.plan_roles)
-    plan = Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=written)
+    written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories)
     spends = {
-        **dict.fromkeys(profile_roles.plan_roles, plan),
+        PLANNER_ROLE: Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=written),
         **{role: _estimate_prose_call() for role in profile_roles.prd_roles},
     }
     if profile_roles.converses:

@@ -38,11 +38,7 @@ ROLE_EXECUTORS: dict[str, RoleExecutors] = {
     "research": RoleExecutors("", "", "model"),
     "documentation": RoleExecutors("", "", "model"),
     "spike": RoleExecutors("", "", "model"),
-    "planner": RoleExecutors("model", "model", "model"),  # in `full`, only for later changes
-    "decomposer_cycles": RoleExecutors("", "model", "model"),  # in `standard`, only for more than 40 requirements
-    "decomposer_tasks": RoleExecutors("", "model", "model"),
-    "decomposer_criteria": RoleExecutors("", "model", "model"),
-    "decomposer_hints": RoleExecutors("", "model", "model"),
+    "planner": RoleExecutors("model", "model", "model"),
     "security": RoleExecutors("", "", "model"),
     "estimator": RoleExecutors("code", "code", "model"),
     "designer": RoleExecutors("", "", "model"),

@@ -64,7 +64,7 @@ def sum_spend_by_role(runs: Iterable[RunRecord]) -> tuple[RoleCost, ...]:
 
 
 def format_cost_lines(costs: Iterable[RoleCost]) -> tuple[str, ...]:
-    """Return lines such as "decomposer_tasks  7 calls, 41.2k tokens, 30.1k of them cached"."""
+    """Return lines such as "planner  3 calls, 41.2k tokens, 30.1k of them cached"."""
     listed = tuple(costs)
     width = max((len(each.role) for each in listed), default=0)
     return tuple(f"{each.role:<{width}}  {_format_role_cost(each)}" for each in listed)

@@ -9,7 +9,7 @@ from prd2pr.domain.backlog_ids import find_next_number
 from prd2pr.domain.records import Backlog, Criterion, Epic, Prd, Requirement, Story
 from prd2pr.domain.wording import clip
 from prd2pr.planning.plan import EpicDraft, PlanDraft, PlanLimits
-from prd2pr.planning.plan_diff import PlanChange, build_epics_after_replan, build_new_stories, check_replan_answer
+from prd2pr.planning.plan_diff import PlanChange, build_epics_after_replan, build_new_stories
 from prd2pr.prd.diff import RequirementChange
 from prd2pr.state.commit_message import to_one_line
 from prd2pr.workflow.planning.planner import PlannerQuestion, make_valid_draft
@@ -37,8 +37,7 @@ def plan_epic(session: Session, head: str, backlog: Backlog, text: str) -> Addit
     change = PlanChange(RequirementChange(added=(wanted,)), kept=backlog.stories, wish=True)
     draft = make_valid_draft(
         replace(session, prd=asked.model_copy(update={"id": f"{prd.id}-e{find_next_epic_number(prd, backlog)}"})),
-        PlannerQuestion(head, session.git.code_tree(head), change),
-        lambda draft: check_replan_answer(asked, backlog, change, group_in_epic(draft, text)),
+        PlannerQuestion(head, session.git.code_tree(head), asked, backlog, change),
     )
     return adopt_draft(asked, backlog, change, group_in_epic(draft, text))
 

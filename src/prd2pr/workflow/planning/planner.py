@@ -1,25 +1,31 @@
-"""Make a backlog from a PRD, in one call or in four passes. Code checks the typed answers."""
+"""Make a backlog from a PRD: one call, or one for each part of a large PRD. Code checks the typed answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from prd2pr.agents.roles import PLANNER
 from prd2pr.agents.task import AttemptContext, EarlierAttempt, PlanScope, RoleMaterial
 from prd2pr.agents.tool_loop import RoleResult
-from prd2pr.domain.records import Backlog, Phase
+from prd2pr.domain.records import Backlog, Phase, Prd
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused, PlanInvalid
-from prd2pr.planning.classification import apply_classification, check_planner_answer
-from prd2pr.planning.passes.strategy import PlanningStrategy, choose_strategy
-from prd2pr.planning.plan import PlanDraft, PlanProblem, check_plan, to_backlog
-from prd2pr.planning.plan_diff import PlanChange
+from prd2pr.planning.answer_checks import (
+    accept_soft_problems,
+    check_planner_answer,
+    is_soft_problem,
+    mark_verify_only,
+)
+from prd2pr.planning.classification import apply_classification
+from prd2pr.planning.parts import PlanPart, describe_planning_calls, follow_cycles, split_into_parts
+from prd2pr.planning.plan import PlanDraft, PlanProblem, backlog_to_draft, check_plan, to_backlog
+from prd2pr.planning.plan_diff import PlanChange, build_replanned_backlog, check_replan_answer
 from prd2pr.planning.problems import problems_to_findings
 from prd2pr.planning.stack_assignment import check_single_stack
+from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.state.cache import Cache, find_cache_directory
 from prd2pr.workflow.answer_cache import AnswerCache
-from prd2pr.workflow.planning.passes import plan_in_passes
 from prd2pr.workflow.roles.role_runner import Assignment, SharedResources, read_text_files, run_assignment
 from prd2pr.workflow.session import Session
 
@@ -32,48 +38,89 @@ def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> B
 
     `brief` is the result of the roles before the plan.
     """
-    way = select_planning_way(session)
-    if way.four_passes:
-        session.progress.say("note", text=f"planned in {way}")
-        return to_backlog(session.prd, plan_in_passes(session, head, code_tree, brief))
-    question = PlannerQuestion(head, code_tree, brief=brief)
-    draft = make_valid_draft(session, question, lambda draft: check_plan(session.prd, draft))
-    return to_backlog(session.prd, draft)
-
-
-def select_planning_way(session: Session) -> PlanningStrategy:
-    return choose_strategy(session.config.profile, session.prd)
+    backlog = Backlog()
+    parts = split_into_parts(session.prd)
+    if len(parts) > 1:
+        session.progress.say("note", text=f"planned in {describe_planning_calls(session.prd)}")
+    for part in (each.follow(backlog) for each in parts):
+        is_first = part.number == 1
+        question = PlannerQuestion(
+            head, code_tree, part.prd, backlog, None if is_first else part.change, part, brief=brief
+        )
+        draft = make_valid_draft(session, question)
+        backlog = (
+            to_backlog(part.prd, draft)
+            if is_first
+            else build_replanned_backlog(part.prd, backlog, part.change, draft, drop=False)
+        )
+    return backlog
 
 
 @dataclass(frozen=True)
 class PlannerQuestion:
-    """The PRD to plan, or only what changed in it."""
+    """The PRD to plan, a part of it, or what changed in it."""
 
     head: str
     code_tree: str
-    change: PlanChange | None = None
+    prd: Prd
+    before: Backlog = field(default_factory=Backlog)  # the plan so far
+    change: PlanChange | None = None  # what the answer adds to it
+    part: PlanPart | None = None  # of the first plan
     plan: int = 1  # number of the plan, starting at 1
     brief: str = ""
 
+    @property
+    def scope(self) -> PlanScope:
+        if self.part is None:
+            return PlanScope(self.plan, self.change)
+        return PlanScope(self.plan, part=self.part if self.part.of > 1 else None)
 
-def make_valid_draft(
-    session: Session, question: PlannerQuestion, check: Callable[[PlanDraft], tuple[PlanProblem, ...]]
-) -> PlanDraft:
-    """Return the planner's answer with what follows from its classification, after at most one repair."""
+    @property
+    def prefix(self) -> str:
+        """The prefix of the keys of its stored answers."""
+        return f"{Phase.PLAN.value}-{self.scope.part.name}-" if self.scope.part else f"{Phase.PLAN.value}-"
+
+    def complete(self, answer: PlanDraft) -> PlanDraft:
+        """Return the answer with everything that code decides."""
+        if self.part is None:
+            return apply_classification(self.prd, answer)
+        draft = apply_classification(self.prd, self.part.tidy(answer))
+        draft = follow_cycles(self.prd, draft, self.before.stories)
+        earlier = backlog_to_draft(self.before).stories
+        return draft.model_copy(update={"stories": mark_verify_only(self.prd, draft.stories, earlier)})
+
+    def check(self, draft: PlanDraft, paths: Collection[str]) -> tuple[PlanProblem, ...]:
+        if self.change is None:
+            problems = check_plan(self.prd, draft)
+            planned_now = frozenset(get_requirement_key(each.id) for each in self.prd.requirements)
+        else:
+            problems = check_replan_answer(self.prd, self.before, self.change, draft)
+            planned_now = self.change.requirements.list_keys_to_cover()
+        return (*problems, *check_planner_answer(self.prd, draft, paths, planned_now))
+
+
+def make_valid_draft(session: Session, question: PlannerQuestion) -> PlanDraft:
+    """Return the planner's answer with what code decides about it, after at most one repair."""
     earlier: tuple[EarlierAttempt, ...] = ()
+    usable: list[tuple[PlanDraft, tuple[PlanProblem, ...]]] = []
     problems: tuple[PlanProblem, ...] = ()
     shared = share_answers(session, question.code_tree)
     paths = [entry.path for entry in session.git.entries(question.code_tree)]
     while len(earlier) < PLAN_ATTEMPTS:
-        answer = ask_planner(session, question, earlier, shared)
-        draft = apply_classification(session.prd, answer)
-        problems = (
-            *check(draft),
-            *check_planner_answer(session.prd, draft, paths),
-            *find_stack_problems(session, draft),
-        )
-        if not problems:
-            return draft
+        text = ""
+        try:
+            answer = ask_planner(session, question, earlier, shared)
+        except ModelRefused as error:
+            if len(earlier) + 1 == PLAN_ATTEMPTS and not usable:
+                raise
+            problems = (PlanProblem("PLN209", error.what),)
+        else:
+            draft, text = question.complete(answer), answer.model_dump_json(exclude_defaults=True)
+            problems = (*question.check(draft, paths), *find_stack_problems(session, draft))
+            if not problems:
+                return draft
+            if all(map(is_soft_problem, problems)):
+                usable.append((draft, problems))
         session.progress.say(
             "refused",
             story=session.prd.id,
@@ -83,9 +130,10 @@ def make_valid_draft(
             of=PLAN_ATTEMPTS,
             summary=problems[0].message,
         )
-        text = answer.model_dump_json(exclude_defaults=True)
         earlier += (EarlierAttempt(len(earlier) + 1, problems_to_findings(problems), patch=text),)
-    shared.answer_cache.forget(f"{Phase.PLAN.value}-")
+    if usable:
+        return accept_soft_problems(*min(usable, key=lambda each: len(each[1])))
+    shared.answer_cache.forget(question.prefix)
     raise PlanInvalid(
         f"no valid plan after {PLAN_ATTEMPTS} attempts: {'; '.join(problem.message for problem in problems[:5])}",
         where=session.prd.path,
@@ -102,7 +150,7 @@ def find_stack_problems(session: Session, draft: PlanDraft) -> tuple[PlanProblem
 def share_answers(session: Session, code_tree: str) -> SharedResources:
     """Keep the planner's answers, so that `run` builds the plan that `plan` showed, and it is paid for once."""
     cache = AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id)
-    return SharedResources(read_text_files(session, code_tree), None, cache, lambda: None)
+    return SharedResources(read_text_files(session, code_tree), cache)
 
 
 def forget_plan(session: Session) -> None:
@@ -120,7 +168,7 @@ def ask_planner(
         head=question.head,
         policy=build_write_policy(Phase.PLAN, session.prd.id),
         attempt=AttemptContext(number, PLAN_ATTEMPTS, strong=number == PLAN_ATTEMPTS, earlier=earlier),
-        plan=PlanScope(question.plan, question.change),
+        plan=question.scope,
         material=RoleMaterial(brief=question.brief),
         shared=shared,
     )

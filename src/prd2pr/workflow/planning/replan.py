@@ -9,7 +9,6 @@ from prd2pr.errors import InputInvalid
 from prd2pr.planning.plan_diff import (
     PlanChange,
     build_replanned_backlog,
-    check_replan_answer,
     compute_status_after_replan,
     diff_plans,
 )
@@ -64,8 +63,8 @@ def make_new_backlog(session: Session, state: BranchState, change: PlanChange) -
     prd, before = session.prd, state.backlog
     answer = None
     if change.needs_planner:
-        question = PlannerQuestion(state.commit, session.git.code_tree(state.commit), change, count_plans(state) + 1)
-        answer = make_valid_draft(session, question, lambda draft: check_replan_answer(prd, before, change, draft))
+        tree, plan = session.git.code_tree(state.commit), count_plans(state) + 1
+        answer = make_valid_draft(session, PlannerQuestion(state.commit, tree, prd, before, change, plan=plan))
     # At a terminal, calling the program with a changed PRD approves the new plan, as for the first plan.
     return build_replanned_backlog(prd, before, change, answer, drop=session.constraints.approval == "given")
 

@@ -89,12 +89,10 @@ class TimedModel:
 
 @dataclass(frozen=True)
 class SharedResources:
-    """The data that all calls of one plan share, including calls that run in parallel."""
+    """The data that all calls of one plan share."""
 
     files: Mapping[str, str]  # the repository's files, read once
-    map: str | None  # None if each call builds its own
     answer_cache: AnswerCache  # answers that earlier runs paid for
-    count_call: Callable[[], None]  # called before each model call; raises to prevent it
 
 
 @dataclass(frozen=True)
@@ -189,8 +187,6 @@ def ask_model(
     def before_call(request: Request) -> str | None:
         nonlocal budget_stop
         purposes.add(request.purpose.key())
-        if assignment.shared is not None:
-            assignment.shared.count_call()
         budget_stop = check_call_budget(session, assignment, model, request)
         return budget_stop.what if budget_stop else None
 
@@ -304,7 +300,6 @@ def make_task(session: Session, assignment: Assignment[Output], model: Model) ->
         codebase=CodebaseContext(
             files=shared.files if shared else read_text_files(session, assignment.code_tree),
             files_at_start=read_base_files(session, state) if story else None,
-            map=shared.map if shared else None,
             conventions=read_conventions(session, assignment.head),
             stack=choose_planned_stack(stacks, assignment.story, assignment.design),
             stacks=stacks,

@@ -7,16 +7,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from prd2pr.planning.passes.open_questions import compute_word_similarity, extract_words
-
 _SCENARIO = re.compile(
     r"\W*given\b(?P<given>.+?)(?:\bwhen\b(?P<when>.+?))?\bthen\b(?P<then>.+)", re.IGNORECASE | re.DOTALL
 )
 # Outcomes with at least this share of common words describe the same thing; otherwise both may be valid.
 SAME_OUTCOME = 0.3
+_WORD = re.compile(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     ("a", "an", "the", "it", "its", "is", "are", "was", "were", "be", "of", "to", "and", "not", "no")
 )
+
+
+def extract_words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()))
+
+
+def compute_word_similarity(one: Iterable[str], other: Iterable[str]) -> float:
+    """Return the share of common words, from 0 for none to 1 for all."""
+    first, second = set(one), set(other)
+    return len(first & second) / len(first | second) if first or second else 1.0
 
 
 @dataclass(frozen=True)
