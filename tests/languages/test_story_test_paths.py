@@ -7,12 +7,12 @@ import pytest
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path, get_story_test_root, promote
 from prd2pr.domain.records import HiddenExampleFile
-from prd2pr.languages.project.detection import detect_project_stacks
-from prd2pr.languages.python.hidden_examples import (
+from prd2pr.languages.hidden_examples import (
     get_hidden_example_path,
     get_original_example_path,
     is_hidden_example,
 )
+from prd2pr.languages.project.detection import detect_project_stacks
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from prd2pr.domain.evidence import (
     TestResult,
 )
 from prd2pr.domain.records import HiddenExampleFile, Phase, PlannedSymbol
-from prd2pr.languages.python.hidden_examples import is_hidden_example, merge_hidden_examples, separate_hidden_examples
+from prd2pr.languages.hidden_examples import is_hidden_example, merge_hidden_examples, separate_hidden_examples
 from prd2pr.proof.compare import list_differences
 from prd2pr.verification.verdict import GatePolicy, judge_green, judge_red
 

@@ -10,6 +10,7 @@ from prd2pr.domain.records import Design, Story
 from prd2pr.domain.stack import PYTHON, ROOT, Stack, find_stack, is_python_stack
 from prd2pr.domain.stack_policy import ENDINGS
 from prd2pr.errors import SetupProblem
+from prd2pr.languages.hidden_examples import cover_criteria
 from prd2pr.languages.project.detection import (
     detect_java_builds,
     detect_project_stacks,
@@ -17,7 +18,6 @@ from prd2pr.languages.project.detection import (
     is_detection_file,
 )
 from prd2pr.languages.project.manifests import list_manifests
-from prd2pr.languages.python.hidden_examples import cover_criteria
 from prd2pr.state.git import Git
 from prd2pr.verification.codebase import Codebase, TreePair
 from prd2pr.verification.story_context import StoryContext

@@ -9,7 +9,7 @@ from prd2pr.domain.evidence import Evidence, Failure, Finding, PathKind, TestRes
 from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_strict_error, define_warning
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import count, format_pass_count
-from prd2pr.languages.python.hidden_examples import merge_hidden_examples
+from prd2pr.languages.hidden_examples import merge_hidden_examples
 from prd2pr.verification.gates.common import (
     GatePolicy,
     check_links,

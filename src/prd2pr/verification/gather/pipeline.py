@@ -12,8 +12,8 @@ from prd2pr.domain.evidence import Evidence, Fact, PathKind
 from prd2pr.domain.records import UNTESTED_KINDS, HiddenExamples, Phase
 from prd2pr.domain.stack import is_python_stack
 from prd2pr.errors import CannotJudge, Prd2prError, UsageProblem
+from prd2pr.languages.hidden_examples import reveal_hidden_examples, separate_hidden_examples
 from prd2pr.languages.project.manifests import describe_other_changes
-from prd2pr.languages.python.hidden_examples import reveal_hidden_examples, separate_hidden_examples
 from prd2pr.languages.rule_isolation import describe_crash
 from prd2pr.languages.stack_paths import relativize_rules
 from prd2pr.verification.codebase import TreePair, add_missing_files, load_tree_pair

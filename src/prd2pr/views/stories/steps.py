@@ -20,7 +20,7 @@ from prd2pr.domain.wording import (
     format_time,
     format_token_count,
 )
-from prd2pr.languages.python.hidden_examples import describe_hidden_examples
+from prd2pr.languages.hidden_examples import describe_hidden_examples
 from prd2pr.views.diff import parse_patch
 from prd2pr.views.models import (
     FaultLabel,

@@ -7,7 +7,7 @@ from textwrap import fill
 
 from prd2pr.domain.evidence import Evidence, FailureKind, RunSummary
 from prd2pr.domain.records import Backlog, Design, Phase, Prd, Story
-from prd2pr.languages.python.hidden_examples import describe_hidden_examples
+from prd2pr.languages.hidden_examples import describe_hidden_examples
 from prd2pr.state.commit_message import format_subject
 from prd2pr.views.plan import PlanDiff
 

@@ -16,7 +16,7 @@ from prd2pr.domain.paths import classify_path
 from prd2pr.domain.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
 from prd2pr.domain.wording import limit_lines
 from prd2pr.domain.write_policy import WritePolicy, build_write_policy
-from prd2pr.languages.python.hidden_examples import has_hidden_example_name
+from prd2pr.languages.hidden_examples import has_hidden_example_name
 from prd2pr.planning.decisions.spending import list_unfinished_attempts
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.roles.role_runner import Assignment

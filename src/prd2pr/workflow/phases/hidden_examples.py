@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prd2pr.agents.findings_text import format_failures
 from prd2pr.domain.records import Cycle, HiddenExampleFile, HiddenExamples, Phase
-from prd2pr.languages.python.hidden_examples import (
+from prd2pr.languages.hidden_examples import (
     get_hidden_example_path,
     get_original_example_path,
     is_hidden_example,

@@ -22,7 +22,7 @@ from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.wording import clean_line, count, limit_lines
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused
-from prd2pr.languages.python.hidden_examples import has_hidden_example_name
+from prd2pr.languages.hidden_examples import has_hidden_example_name
 from prd2pr.memory.commit import read_memory_records
 from prd2pr.memory.prompt_text import render_patterns
 from prd2pr.workflow.phases.attempts import Position, Stuck, make_story_assignment
