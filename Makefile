@@ -10,7 +10,7 @@ COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python -m prd2pr.cli.com
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Installed separately: its pytest plugin would be loaded by every pytest that the tests start.
-APART  := schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug
+APART  := coverage schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug
 
 .PHONY: demo test test-all check bench lint types imports clean
 

@@ -8,8 +8,9 @@ import pytest
 from anthropic.types.model import Model
 from pydantic import ValidationError
 
-from prd2pr.config import Config, build_json_schema, list_config_rows
+from prd2pr.config import Config
 from prd2pr.config_file import load_config
+from prd2pr.config_schema import build_json_schema, list_config_rows
 from prd2pr.errors import ConfigInvalid
 from prd2pr.verification.findings import UNSWITCHABLE
 

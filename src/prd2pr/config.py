@@ -1,13 +1,12 @@
 """The configuration of `.prd2pr.yml` as one frozen object.
 
-The JSON Schema and the reference page are generated from the descriptions here.
+The JSON Schema and the reference page are generated from the descriptions here, in `config_schema`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,9 +16,6 @@ from pydantic import (
     Field,
     WithJsonSchema,
 )
-from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticUndefined
 
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.context_budget import DEFAULT_ROLE_TOKENS, ROLE_TOKENS, SHARED_TOKENS
@@ -30,10 +26,9 @@ from prd2pr.domain.paths import PathRules
 from prd2pr.domain.scheduling import MAX_JOBS, MAX_WORKERS
 from prd2pr.domain.stack import PYTHON, Stack
 from prd2pr.domain.stack_policy import STORY_TESTS
-from prd2pr.prd.validation_messages import find_close_match, unwrap_optional
+from prd2pr.prd.validation_messages import find_close_match
 
 CONFIG_PATH = ".prd2pr.yml"
-SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 CODE_PATTERN = r"^[A-Z]{3}\d{3}$"
 ROLE_PATTERN = r"^[a-z][a-z_]*$"
@@ -106,6 +101,11 @@ class TestRun(ConfigSection):
     timeout_seconds: PositiveCount = Field(default=1800, description="Time limit for a whole test run.")
     stall_seconds: PositiveCount = Field(
         default=60, description="A test run without progress for this time is stopped."
+    )
+    coverage: bool = Field(
+        default=True,
+        description="Measure line coverage when a story is integrated, with one more run of the suite, if coverage.py "
+        "is installed next to pytest.",
     )
 
 
@@ -297,6 +297,16 @@ class PageSettings(ConfigSection):
     ready_seconds: PositiveCount = Field(default=20, description="How long to wait for the first response.")
 
 
+class SmokeSettings(ConfigSection):
+    command: tuple[NonEmpty, ...] = Field(
+        default=(),
+        description="Program and arguments that are run once when a story is integrated, in a fresh checkout inside "
+        "the sandbox, with the tests' interpreter first in PATH. Exit status and output become part of the evidence; "
+        "no gate judges them.",
+    )
+    timeout_seconds: PositiveCount = Field(default=30, description="Time limit for this run.")
+
+
 class Tracker(ConfigSection):
     kind: Literal["github", "none"] = Field(default="github", description="Where stories are tracked as issues.")
     sub_issues: bool = Field(default=True, description="Create a sub-issue of the tracking issue for each story.")
@@ -449,6 +459,9 @@ class Config(ConfigSection):
     page: PageSettings = Field(
         default_factory=PageSettings, description="Screenshots of the project's pages for each finished story."
     )
+    smoke: SmokeSettings = Field(
+        default_factory=SmokeSettings, description="A run of the built program for each finished story."
+    )
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for the PRD and its stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(
@@ -493,67 +506,3 @@ def list_configured_stacks(config: Config) -> tuple[Stack, ...]:
         )
         for each in config.stacks
     )
-
-
-_SEE_REFERENCE = "`prd2pr schema` prints every key with its description."
-
-
-def build_json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `.prd2pr.yml`, which editors use and `prd2pr schema` prints."""
-    schema = Config.model_json_schema(schema_generator=_UntitledFields)
-    definitions = schema.pop("$defs")
-    schema.pop("title")
-    return {"$schema": SCHEMA_DIALECT, "title": "prd2pr configuration (.prd2pr.yml)", **schema, "$defs": definitions}
-
-
-class _UntitledFields(GenerateJsonSchema):
-    """Omits the titles that pydantic derives from the keys, because they only repeat the keys."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
-        return False
-
-
-def list_config_rows() -> list[tuple[str, str, str, str]]:
-    """Return the dotted key, type, default and description of every setting, in order."""
-    return list(_list_rows(Config, ""))
-
-
-def _list_rows(model: type[BaseModel], prefix: str) -> list[tuple[str, str, str, str]]:
-    rows: list[tuple[str, str, str, str]] = []
-    for name, field in model.model_fields.items():
-        kind, key = unwrap_optional(field.annotation), prefix + name
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            rows += _list_rows(kind, f"{key}.")
-            continue
-        rows.append((key, _describe_type(kind), _describe_default(field), field.description or ""))
-        if (
-            get_origin(kind) is dict
-            and isinstance(get_args(kind)[1], type)
-            and issubclass(get_args(kind)[1], BaseModel)
-        ):
-            rows += _list_rows(get_args(kind)[1], f"{key}.<name>.")
-    return rows
-
-
-_TYPE_WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}
-
-
-def _describe_type(kind: Any) -> str:
-    kind = unwrap_optional(kind)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _describe_type(arguments[0])
-    if origin is Literal:
-        return " or ".join(f"`{choice}`" for choice in arguments)
-    if origin is tuple:
-        return f"list of {_describe_type(arguments[0])}"
-    if origin is dict:
-        return f"{_describe_type(arguments[0])} → {_describe_type(arguments[1])}"
-    return _TYPE_WORDS.get(kind, "keys")
-
-
-def _describe_default(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=True)
-    if value is PydanticUndefined:
-        return "required"
-    return "none" if value is None else json.dumps(value)

@@ -6,7 +6,7 @@ import json
 
 from pydantic import ValidationError
 
-from prd2pr.config import _SEE_REFERENCE, CONFIG_PATH, PATTERN_WORDS, Config
+from prd2pr.config import CONFIG_PATH, PATTERN_WORDS, Config
 from prd2pr.errors import ConfigInvalid, InputInvalid
 from prd2pr.prd import strict_yaml
 from prd2pr.prd.validation_messages import build_field_problem, find_close_match
@@ -36,7 +36,11 @@ def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: fro
     if loaded.data is None:
         return Config()
     if not isinstance(loaded.data, dict):
-        raise ConfigInvalid("the file is not a list of `key: value` lines", where=where, remedy=_SEE_REFERENCE)
+        raise ConfigInvalid(
+            "the file is not a list of `key: value` lines",
+            where=where,
+            remedy="`prd2pr schema` prints every key with its description.",
+        )
     config = _validate(loaded, where)
     _check_severities(config, loaded, where, unswitchable)
     return config

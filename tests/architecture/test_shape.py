@@ -55,7 +55,6 @@ STANDALONE: dict[str, str] = {
     "server/work/dead_letters.py": "the server's queries stay in the server; the command line only prints them",
     "views/board/labels.py": "pure; its importer renders templates",
     "views/board/workers.py": "pure, one module per part of the board; its importer reads the repository",
-    "workflow/phases/screenshots.py": "landing a commit does not know how screenshots are taken",
 }
 
 # The private vocabulary of earlier versions; see the glossary in docs/architecture.md.

@@ -13,8 +13,9 @@ import pytest
 
 from pictures import png
 from prd2pr.state.screenshots import MAX_IMAGE_BYTES, find_image_problem
-from prd2pr.verification.screenshots.camera import BROWSERS, SandboxCamera
-from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
+from prd2pr.verification.program.camera import BROWSERS, SandboxCamera
+from prd2pr.verification.program.checkout import ProgramSandbox
+from prd2pr.verification.program.pages import PageRequest, Screenshots
 
 PAGE = "<!doctype html><title>Points</title><h1>41 points</h1>"
 
@@ -56,7 +57,7 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bare() -> SandboxCamera:
-    return SandboxCamera(export, Path(sys.executable), sandboxed=False)
+    return SandboxCamera(ProgramSandbox(export, lambda: Path(sys.executable), sandboxed=False))
 
 
 def test_one_screenshot_per_path(browser: Path) -> None:
@@ -108,7 +109,7 @@ def test_invalid_image_is_not_kept(browser: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="this machine has no Chromium or Chrome")
 def test_real_browser_renders_a_real_page_in_the_sandbox() -> None:
-    camera = SandboxCamera(export, Path(sys.executable))
+    camera = SandboxCamera(ProgramSandbox(export, lambda: Path(sys.executable)))
     seen = camera.take(request())
     if "none is available here" in seen.note:
         pytest.skip("this machine gives no sandbox")

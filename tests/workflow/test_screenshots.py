@@ -16,7 +16,7 @@ from prd2pr.reports.pull_request import build_pull_request_view
 from prd2pr.reports.rendering import render_page
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.screenshots import compute_image_digest
-from prd2pr.verification.screenshots.pages import PageRequest, Screenshots
+from prd2pr.verification.program.pages import PageRequest, Screenshots
 from world import World
 
 CONFIG = 'page:\n  command: [serve]\n  paths: ["/", "/sums"]\n  when: ["src/calc/*"]\n'

@@ -30,7 +30,7 @@ from prd2pr.domain.results.isolation import (
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
 from prd2pr.languages.python.runner.pytest_runner import PytestRunner
-from prd2pr.languages.test_runner import RED_RERUN_SEEDS, RunRequest, Surveyor
+from prd2pr.languages.test_runner import RED_RERUN_SEEDS, CoverageMeter, PythonRunner, RunRequest, Surveyor
 from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.sandbox.detection import Sandbox, find_sandbox
 from prd2pr.sandbox.interpreter import find_python
@@ -255,6 +255,16 @@ class RepositoryContext:
     @property
     def surveyor(self) -> Surveyor | None:
         return self._plain_runner if isinstance(self._plain_runner, Surveyor) else None
+
+    @property
+    def meter(self) -> CoverageMeter | None:
+        return self._plain_runner if isinstance(self._plain_runner, CoverageMeter) else None
+
+    def find_python(self) -> Path:
+        """Return the interpreter of the tests, or any that can run the project's program."""
+        runner = self._plain_runner
+        made = runner.python if isinstance(runner, PythonRunner) else None
+        return made or find_python(self.git.workdir, self.config.test.python)
 
 
 def open_context(repo: str, prd: str | None, *, many: bool) -> RunContext:

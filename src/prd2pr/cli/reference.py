@@ -10,7 +10,7 @@ from typing import Any
 
 from prd2pr.agents.roles import ROLES, Role
 from prd2pr.cli.table import COMMANDS, TableCommand
-from prd2pr.config import build_json_schema, list_config_rows
+from prd2pr.config_schema import build_json_schema, list_config_rows
 from prd2pr.domain.costs.profiles import ROLE_EXECUTORS
 from prd2pr.domain.machines.project_machine import (
     PROJECT_COMMANDS,

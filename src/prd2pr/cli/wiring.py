@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from prd2pr.agents.models import is_self_editing, open_model, record_model
@@ -30,14 +30,13 @@ from prd2pr.domain.records import Prd
 from prd2pr.domain.secrets import Secrets
 from prd2pr.domain.stack import Stack
 from prd2pr.errors import UsageProblem
-from prd2pr.sandbox.interpreter import find_python
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.store import StateStore
 from prd2pr.verification.gather.context import GatherContext
+from prd2pr.verification.program.camera import SandboxCamera
+from prd2pr.verification.program.checkout import ProgramSandbox, run_smoke
 from prd2pr.verification.run_cache import CachedRunner
-from prd2pr.verification.screenshots.camera import SandboxCamera
-from prd2pr.verification.screenshots.pages import Camera
 from prd2pr.verification.verdict import GatePolicy
 from prd2pr.workflow.interfaces import BranchWriter, Progress
 from prd2pr.workflow.session import Constraints, HostState, RoleModel, RunLog, Services, Session, Target
@@ -188,6 +187,7 @@ def make_session(
     git.committer.signs_off = config.sign_off
     gathering = _make_gathering(git, repository.runner, config, repository.stacks)
     branch = f"{config.branch_prefix}{prd.id}"
+    programs = ProgramSandbox(git.export, repository.find_python, sandboxed=config.sandbox != "off")
     return Session(
         git=git,
         store=StateStore(git, prd.id),
@@ -204,8 +204,10 @@ def make_session(
             journal=Journal(git.private, prd.id),
             models=selection,
             select_model=select_model,
-            camera=make_camera(git, config) if repository.runs_tests else None,
+            camera=SandboxCamera(programs) if repository.runs_tests and config.page.command else None,
             surveyor=repository.surveyor,
+            meter=repository.meter if repository.runs_tests else None,
+            run_smoke=partial(run_smoke, programs) if repository.runs_tests else None,
         ),
         constraints=Constraints(
             gate_policy=make_gate_policy(config),
@@ -216,14 +218,6 @@ def make_session(
         ),
         host=HostState(continues=repository.many),
     )
-
-
-def make_camera(git: Git, config: Config) -> Camera | None:
-    """Return a camera for screenshots, or None if the project has no page."""
-    if not config.page.command:
-        return None
-    python = find_python(git.workdir, config.test.python)
-    return SandboxCamera(git.export, python, sandboxed=config.sandbox != "off")
 
 
 def make_run_id(clock: SystemClock) -> str:

@@ -12,10 +12,19 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from prd2pr.domain.decision import Decision
-from prd2pr.domain.records import Document, DroppedExample, HiddenExampleFile, Phase, PlannedSymbol, Record
+from prd2pr.domain.records import (
+    Document,
+    DroppedExample,
+    HiddenExampleFile,
+    LineCoverage,
+    Phase,
+    PlannedSymbol,
+    Record,
+)
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.domain.results.removal import Removal
+from prd2pr.domain.wording import clean_line, clip
 
 # --- one test run -----------------------------------------------------------------------------------------------------
 
@@ -217,6 +226,20 @@ class PageScreenshot(Record):
     digest: str  # sha256 of the file
 
 
+class SmokeRun(Record):
+    """One run of the built program."""
+
+    command: tuple[str, ...]
+    exit_status: int | None = None  # None if it did not run to its end
+    output: str = ""  # shortened
+    problem: str = ""  # why it could not be run to its end
+
+    @property
+    def summary(self) -> str:
+        program = f"`{clip(clean_line(' '.join(self.command)), 100)}`"
+        return f"{program}: {self.problem}" if self.problem else f"{program} exited with status {self.exit_status}"
+
+
 class Evidence(Document):
     """The evidence of one step, stored as `tdd/evidence/<story>/<n>-<phase>.json`."""
 
@@ -261,6 +284,8 @@ class Evidence(Document):
     docs_made_by: str = ""  # the version that wrote the docs, if this one cannot render them identically
     held_out: HiddenExamplesEvidence | None = None  # RED and GREEN; None if not checked
     pages: tuple[PageScreenshot, ...] = ()  # INTEGRATED: screenshots in the same commit, which no gate judges
+    line_coverage: LineCoverage | None = None  # INTEGRATED: not judged either; None if not measured
+    smoke: SmokeRun | None = None  # INTEGRATED: not judged either; None if no program is configured
     stack: StackFacts | None = None  # None for Python
     beside: tuple[OtherSuite, ...] = ()  # INTEGRATED: suites of the other stacks
 

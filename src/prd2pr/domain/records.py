@@ -455,6 +455,26 @@ class Step(Record):
     undoes: int = 0  # for a note: the number of the step that it undoes
 
 
+class LineCoverage(Record):
+    """How many statements the tests execute when a story is integrated. No gate judges it."""
+
+    tool: str  # as in: coverage 7.17.3
+    statements: int = Field(ge=0)
+    executed: int = Field(ge=0)
+    story_statements: int = Field(default=0, ge=0)  # those in lines that the story added or changed
+    story_executed: int = Field(default=0, ge=0)
+
+    @property
+    def share(self) -> str:
+        """Return the executed share, rounded down, as in `93.6%`."""
+        return f"{1000 * self.executed // self.statements / 10}%" if self.statements else "none"
+
+    @property
+    def own(self) -> str:
+        """Return `24 of 24`: the executed statements of the story's own lines. Empty if it has none."""
+        return f"{self.story_executed} of {self.story_statements}" if self.story_statements else ""
+
+
 TestFileStatus = Literal["draft", "committed", "passing", "integrated"]
 
 
@@ -507,6 +527,7 @@ class Cycle(Document):
     # the evidence is no longer in the repository.
     coverage: dict[str, TestIds] = {}
     held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
+    line_coverage: LineCoverage | None = None  # at integration; None if it was not measured
     blocked: str = ""
     paused: bool = False
     pre_implemented: bool = False

@@ -106,3 +106,32 @@ class SurveyResult:
 @runtime_checkable
 class Surveyor(Protocol):
     def survey(self, request: RunRequest) -> SurveyResult: ...
+
+
+@dataclass(frozen=True)
+class FileLines:
+    """The lines of a file that contain statements, and those that no test executed."""
+
+    statements: frozenset[int]
+    missing: frozenset[int]
+
+
+@dataclass(frozen=True)
+class LineReport:
+    tool: str  # as in: coverage 7.17.3
+    files: Mapping[str, FileLines]
+
+
+@runtime_checkable
+class PythonRunner(Protocol):
+    @property
+    def python(self) -> Path | None:
+        """The interpreter of the tests, or None if no stack has one."""
+        ...
+
+
+@runtime_checkable
+class CoverageMeter(Protocol):
+    def measure_coverage(self, code_tree: str) -> LineReport | None:
+        """Run the whole suite once more and return the executed lines, or None if the project has no such tool."""
+        ...

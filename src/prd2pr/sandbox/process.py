@@ -86,9 +86,13 @@ class StartedProcess:
         finally:
             _close(parameters_end, events_end, output_end)
 
-    def send(self, parameters: Mapping[str, Any]) -> None:
-        """Send the parameters, including the number of the events pipe. The child then starts to work."""
-        data = json.dumps({**parameters, "events": self._child.events_number}).encode()
+    def send(self, parameters: Mapping[str, Any] | None) -> None:
+        """Send the parameters, including the number of the events pipe. The child then starts to work.
+
+        None gives it an empty input.
+        """
+        given = None if parameters is None else {**parameters, "events": self._child.events_number}
+        data = b"" if given is None else json.dumps(given).encode()
         try:
             with open(self._parameters, "wb", closefd=False) as pipe:
                 pipe.write(data)

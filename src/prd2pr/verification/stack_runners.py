@@ -12,13 +12,21 @@ from prd2pr.config import Config
 from prd2pr.domain.evidence import RunReport
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult
-from prd2pr.domain.stack import Stack, find_stack
+from prd2pr.domain.stack import Stack, find_stack, is_python_stack
 from prd2pr.domain.stack_policy import ENDINGS
 from prd2pr.errors import SetupProblem
 from prd2pr.languages.project.dependencies import Dependencies
 from prd2pr.languages.project.installation import Installer, list_machine_tools
 from prd2pr.languages.stack_paths import prefix_paths
-from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.languages.test_runner import (
+    CoverageMeter,
+    DifferentialRequest,
+    FileLines,
+    LineReport,
+    MutationRequest,
+    PythonRunner,
+    RunRequest,
+)
 from prd2pr.sandbox.interpreter import learn_installed_interpreter
 from prd2pr.verification.run_cache import IdentifiedRunner
 
@@ -145,6 +153,26 @@ class MultiStackRunner:
 
     def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
         return self._choose_runner(request).start_differential_run(request)
+
+    @property
+    def python(self) -> Path | None:
+        runners = (self._runner(stack) for stack in self._stacks if is_python_stack(stack))
+        return next((each.python for each in runners if isinstance(each, PythonRunner)), None)
+
+    def measure_coverage(self, code_tree: str) -> LineReport | None:
+        """Measure every stack whose runner can."""
+        tools, files = dict[str, None](), dict[str, FileLines]()
+        for stack in self._stacks:
+            try:
+                meter = self._runner(stack)
+            except SetupProblem:
+                continue  # it cannot run on this machine
+            inside = stack.is_judged_inside
+            tree = self._subtree(code_tree, stack.root) if inside else code_tree
+            if isinstance(meter, CoverageMeter) and (report := meter.measure_coverage(tree)):
+                tools[report.tool] = None
+                files |= {f"{stack.root}/{path}" if inside else path: each for path, each in report.files.items()}
+        return LineReport(", ".join(tools), files) if tools else None
 
     def _choose_runner(self, request: MutationRequest | DifferentialRequest) -> IdentifiedRunner:
         files = (test.partition("::")[0] for test in request.tests)

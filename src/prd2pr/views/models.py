@@ -193,6 +193,7 @@ class StepView(StepProof):
     facts: tuple[str, ...]  # sentences about locked files, the comparison with the base, and improvements
     mutants: tuple[FaultView, ...]
     diff: tuple[FileDiff, ...]
+    output: str = ""  # what the built program printed
 
 
 # --- stories ----------------------------------------------------------------------------------------------------------
@@ -352,6 +353,7 @@ class StoryView(StoryProof):
     refused_writes: tuple[RefusedWriteView, ...]
     remarks: tuple[RoleRemark, ...]  # remarks by roles; they do not block the story
     pages: tuple[PageView, ...] = ()
+    coverage: str = Field(default="", description="Line coverage at integration, and before the story.")
     unread: bool = False  # its diffs were not read; they are in git
 
 

@@ -13,19 +13,20 @@ from prd2pr.config import Config
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.costs.role_costs import add_spends, list_role_spends
+from prd2pr.domain.evidence import SmokeRun
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import Prd, RunRecord, Spend
 from prd2pr.domain.secrets import Secrets
-from prd2pr.languages.test_runner import Surveyor, TestRunner
+from prd2pr.languages.test_runner import CoverageMeter, Surveyor, TestRunner
 from prd2pr.state.cursors import ProcessedItem
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.store import StateStore
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.verification.gather.context import GatherContext
-from prd2pr.verification.screenshots.pages import Camera
+from prd2pr.verification.program.pages import Camera
 from prd2pr.verification.verdict import GatePolicy
 from prd2pr.workflow.interfaces import BranchWriter, Clock, Progress
 from prd2pr.workflow.ledger import SharedLedger
@@ -138,6 +139,8 @@ class Services:
     select_model: Callable[[str, bool], RoleModel]  # (role, strong)
     camera: Camera | None = None  # for screenshots
     surveyor: Surveyor | None = None  # maps changed files to the tests that reach them
+    meter: CoverageMeter | None = None
+    run_smoke: Callable[[str, tuple[str, ...], int], SmokeRun] | None = None  # (code tree, command, seconds)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prd2pr.verification.screenshots.camera import BROWSERS
+from prd2pr.verification.program.camera import BROWSERS
 
 WIDE = {"width": 1360, "height": 900}
 PHONE = {"width": 400, "height": 800}

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from prd2pr.config import build_json_schema
+from prd2pr.config_schema import build_json_schema
 
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - all verbs share a signature

@@ -59,6 +59,7 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
             "tests": list_tests_after(cycle, passed),
             "coverage": cycle.coverage or {each.criterion: each.tests for each in passed.evidence.coverage or ()},
             "held_out": get_hidden_examples_after(cycle, passed),
+            "line_coverage": passed.evidence.line_coverage or cycle.line_coverage,
             "blocked": "",
             "pre_implemented": cycle.pre_implemented or passed.evidence.pre_implemented,
         }

@@ -12,6 +12,7 @@ from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.project_machine import apply_project_command
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.questions import format_questions
+from prd2pr.domain.records import Cycle
 from prd2pr.error_table import ERRORS_BY_CODE
 from prd2pr.github.commands.help import MachineStates, list_allowed_commands, list_help_rows
 from prd2pr.github.commands.request import BranchQuery
@@ -190,7 +191,13 @@ def show_metrics(query: BranchQuery) -> CommandReply:
     refused = sum(len(cycle.refused) for cycle in cycles)
     attempts = sum(step.attempts for cycle in cycles for step in cycle.steps)
     costs = tuple(row for row in made.costs if not only or row.label.startswith(only))
-    return MetricsReply(made.figures, costs, max(attempts, refused), refused)
+    measured = ((each.story, each.line_coverage) for each in sorted(cycles, key=get_last_step_time))
+    coverage = tuple((story, found) for story, found in measured if found)
+    return MetricsReply(made.figures, costs, max(attempts, refused), refused, coverage)
+
+
+def get_last_step_time(cycle: Cycle) -> str:
+    return cycle.steps[-1].at if cycle.steps else ""
 
 
 def show_budget(query: BranchQuery) -> CommandReply:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from prd2pr.domain.costs.budget import Unit, format_amount
 from prd2pr.domain.evidence import Failure, Finding, RunReport, TestResult
-from prd2pr.domain.records import Sprint, Status, Story
+from prd2pr.domain.records import LineCoverage, Sprint, Status, Story
 from prd2pr.proof.attestation import StatementCheck
 from prd2pr.views.burndown import format_burndown, render_burndown_chart
 from prd2pr.views.models import NO_NEXT_STEP, BurndownPoint, Figure, NextStep, StoryCard
@@ -91,6 +91,7 @@ class MetricsReply:
     costs: tuple[CostRow, ...]
     attempts: int
     refused: int  # number of refused attempts
+    coverage: tuple[tuple[str, LineCoverage], ...] = ()  # after each story, in the order of integration
 
 
 @dataclass(frozen=True)

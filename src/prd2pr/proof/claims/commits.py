@@ -312,6 +312,7 @@ def check_state_changes(claim: StepClaim) -> Iterator[Finding]:
     """Check that a step changes only the records of the state that belong to it."""
     yield from check_state_files(claim)
     yield from check_screenshots(claim)
+    yield from check_line_coverage(claim)
     if claim.step.phase is not Phase.PLAN:
         if strip_progress(claim.parent.backlog) != strip_progress(claim.state.backlog):
             yield make_claim_error("VER106", "a phase may not change the plan", claim.state.paths.backlog)
@@ -362,6 +363,20 @@ def check_screenshots(claim: StepClaim) -> Iterator[Finding]:
             yield make_claim_error("VER106", "a screenshot may not be stored at this path", screenshot.file)
         elif data is None or compute_image_digest(data) != screenshot.digest:
             yield make_claim_error("VER101", "the screenshot differs from the digest in the evidence", screenshot.file)
+
+
+def check_line_coverage(claim: StepClaim) -> Iterator[Finding]:
+    """Check that a cycle's coverage is that of its evidence. It is reported and not measured again."""
+    measured = claim.proof.evidence.line_coverage if claim.proof else None
+    undoes = claim.made is not None and claim.made.undoes
+    after = claim.state.cycle(claim.step.story)
+    if after is None or undoes:
+        return  # the check of the undo compares the whole record
+    if after.line_coverage != (measured or claim.cycle_before.line_coverage):
+        what = "`line_coverage` is not that of the evidence"
+        yield make_claim_error("VER106", what, claim.state.paths.cycle(claim.step.story))
+    if measured and claim.step.phase is not Phase.INTEGRATED:
+        yield make_claim_error("VER106", "only a finished story may have line coverage", claim.evidence_path)
 
 
 def check_status(claim: StepClaim) -> Iterator[Finding]:

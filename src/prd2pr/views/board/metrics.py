@@ -10,7 +10,7 @@ from prd2pr.domain.records import Phase, RefusedAttempt, Spend, Story, TestFile,
 from prd2pr.domain.wording import clean_line
 from prd2pr.verification.findings import FINDINGS
 from prd2pr.views.board.costs import parse_day
-from prd2pr.views.board.models import CodeMeasure, DayCount, MetricsView, PhaseMeasure, TestFileCount
+from prd2pr.views.board.models import CodeMeasure, CoverageMeasure, DayCount, MetricsView, PhaseMeasure, TestFileCount
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.burndown import find_settled_time
 from prd2pr.views.models import BOARD_PHASES, ColumnCount, sum_column_counts
@@ -37,6 +37,10 @@ def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> M
         finished=sort_day_counts(Counter(day for story in stories if (day := find_settled_day(facts, story)))),
         test_files=make_test_file_counts(
             Counter(file.status for story in stories for file in find_test_files(facts, story))
+        ),
+        coverage=tuple(
+            CoverageMeasure(at, facts.prd.id, story, each.statements, each.executed, each.share, each.own)
+            for at, story, each in facts.line_coverages
         ),
     )
 
@@ -65,6 +69,7 @@ def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
         codes=rank_codes(codes),
         finished=sort_day_counts(days),
         test_files=make_test_file_counts(files),
+        coverage=tuple(sorted((point for each in listed for point in each.coverage), key=lambda point: point.at)),
     )
 
 

@@ -71,6 +71,19 @@ class TestFileCount:
 
 
 @dataclass(frozen=True)
+class CoverageMeasure:
+    """Line coverage when a story was integrated."""
+
+    at: str
+    prd: str
+    story: str
+    statements: int
+    executed: int
+    share: str
+    own: str  # executed statements of the story's own lines
+
+
+@dataclass(frozen=True)
 class MetricsView:
     stories: int
     proven: int
@@ -83,6 +96,7 @@ class MetricsView:
     codes: tuple[CodeMeasure, ...]  # most frequent first
     finished: tuple[DayCount, ...] = ()  # finished stories by day, without empty days
     test_files: tuple[TestFileCount, ...] = ()  # every status, in order
+    coverage: tuple[CoverageMeasure, ...] = ()  # in the order of integration
 
 
 @dataclass(frozen=True)

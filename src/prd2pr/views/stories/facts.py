@@ -19,6 +19,7 @@ from prd2pr.domain.records import (
     Criterion,
     Cycle,
     CycleState,
+    LineCoverage,
     Phase,
     Prd,
     Requirement,
@@ -256,6 +257,21 @@ class PrdFacts:
         """Return cost and time by phase, over all stories."""
         here = StoryAccount("", costs=tuple(compute_step_cost(step) for _, step in self.all_steps()))
         return sum_by_phase((here, *self.accounts.values()))
+
+    @cached_property
+    def line_coverages(self) -> tuple[tuple[str, str, LineCoverage], ...]:
+        """Return time, story and line coverage of the integrated stories, in the order of integration."""
+        measured = ((each, cycle.line_coverage) for each, cycle in self.cycles.items() if cycle.line_coverage)
+        known = ((self.last_step(story, Phase.INTEGRATED), story, found) for story, found in measured)
+        return tuple(
+            sorted(((step.at, story, found) for step, story, found in known if step), key=lambda each: each[:2])
+        )
+
+    def find_line_coverage(self, story: str) -> list[LineCoverage]:
+        """Return the line coverage after the story and, if known, that after the story before it."""
+        coverages = self.line_coverages
+        place = next((n for n, (_, each, _) in enumerate(coverages) if each == story), -1)
+        return [each for _, _, each in reversed(coverages[max(place - 1, 0) : place + 1])]
 
     def proof(self, story: str, step: Step) -> Proof | None:
         return self.proofs.get((story, step.n))

@@ -19,7 +19,7 @@ from prd2pr.views.models import (
 )
 from prd2pr.views.stories.cards import build_card
 from prd2pr.views.stories.facts import PrdFacts
-from prd2pr.views.stories.steps import build_step_view
+from prd2pr.views.stories.steps import build_step_view, format_line_coverage
 from prd2pr.views.stories.trace import build_requirement_rows, build_trace_row, find_covering_keys
 
 MAX_TEXT = 2000
@@ -47,6 +47,7 @@ def build_story_view(facts: PrdFacts, story: Story, card: StoryCard | None = Non
         refused_writes=tuple(build_refused_write(story.id, each) for each in cycle.refused_writes),
         remarks=collect_remarks(facts.roles_by_story.get(story.id, ())),
         pages=build_page_views(facts, story.id),
+        coverage=format_line_coverage(*facts.find_line_coverage(story.id)) if cycle.line_coverage else "",
     )
 
 

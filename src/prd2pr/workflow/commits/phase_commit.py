@@ -53,7 +53,7 @@ from prd2pr.workflow.phases.attempts import (
 from prd2pr.workflow.phases.hidden_examples import store_hidden_examples
 from prd2pr.workflow.phases.judgment import AcceptedPhase
 from prd2pr.workflow.phases.lessons import make_block_memory, make_plan_memory
-from prd2pr.workflow.phases.screenshots import capture_pages
+from prd2pr.workflow.phases.observations import observe_story
 from prd2pr.workflow.roles.consultation import add_role_records, find_kept_record
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import compute_inherited_spend, list_carried_entries, sum_spend
@@ -288,9 +288,9 @@ def add_prd_to_tree(session: Session, code_tree: str) -> str:
 def commit_accepted_phase(session: Session, position: Position, passed: AcceptedPhase, seconds: float) -> str:
     at = passed.at or session.clock.now()
     n = len(position.cycle.steps) + 1
-    pages = capture_pages(session, position, passed.phase, passed.judged.code_tree)
+    observed = observe_story(session, position, passed.phase, passed.judged.code_tree)
     evidence = passed.judged.evidence.model_copy(
-        update={"step": n, "prd": session.prd.id, "story": position.story.id, "pages": pages.records}
+        update={"step": n, "prd": session.prd.id, "story": position.story.id, **observed.as_evidence()}
     )
     proof = EvidenceFiles.of(Proof(evidence=evidence, verdict=passed.judged.verdict))
     subject, body = format_phase_message(
@@ -329,7 +329,7 @@ def commit_accepted_phase(session: Session, position: Position, passed: Accepted
         position.cycle, make_transition_input(session, position, passed, step, evidence)
     )
     session.log.add(at, "crossed", story=position.story.id, phase=passed.phase.value, attempts=step.attempts)
-    change = pages.add_to(make_story_change(session, position, cycle, passed.phase, at))
+    change = observed.add_to(make_story_change(session, position, cycle, passed.phase, at))
     change = add_role_records(session, position.head, position.story.id, change)
     change = add_memory(change, passed.learnt)
     sha = land_commit(session, pending, change)

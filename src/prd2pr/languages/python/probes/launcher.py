@@ -496,6 +496,12 @@ def main() -> int:
         )
         pytest_plugins.append(survey)
         survey.start()
+    if parameters.get("coverage"):
+        measured = load_sibling("line_coverage").LineMeter(
+            parameters["checkout"], lambda tool, files: log.hold("coverage", tool=tool, files=files)
+        )
+        pytest_plugins.append(measured)
+        measured.start()
     try:
         status = int(pytest.main(options, plugins=pytest_plugins))
     except BaseException as error:

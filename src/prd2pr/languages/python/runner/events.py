@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from prd2pr.languages.python.runner.failure_reason import RaisedException
+from prd2pr.languages.test_runner import FileLines, LineReport
 
 TestStage = Literal["setup", "call", "teardown"]
 
@@ -52,6 +53,7 @@ class ObservedRun:
     aborted: RaisedException | None = None
     problems: list[str] = field(default_factory=list)
     reached: dict[str, frozenset[str]] | None = None  # for surveys: test file -> files that it executes
+    lines: LineReport | None = None  # for runs that measure coverage
 
 
 def read_events(data: bytes, nonce: str) -> ObservedRun:
@@ -136,6 +138,14 @@ def _read_survey(run: ObservedRun, event: dict[str, Any]) -> None:
     run.reached = {str(test): frozenset(map(str, files)) for test, files in event["reached"].items()}
 
 
+def _read_coverage(run: ObservedRun, event: dict[str, Any]) -> None:
+    files = {
+        str(path): FileLines(frozenset(map(int, each["statements"])), frozenset(map(int, each["missing"])))
+        for path, each in event["files"].items()
+    }
+    run.lines = LineReport(str(event["tool"]), files)
+
+
 _READERS = {
     "tools": _read_tools,
     "collect": _read_collect,
@@ -149,4 +159,5 @@ _READERS = {
     "tampered": _read_tampering,
     "aborted": _read_abort,
     "survey": _read_survey,
+    "coverage": _read_coverage,
 }

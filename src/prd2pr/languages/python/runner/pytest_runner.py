@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,16 @@ from prd2pr.languages.python.runner.prewarmed_process import PrewarmedPool, Prew
 from prd2pr.languages.python.runner.project import PytestProject, load_pytest_project
 from prd2pr.languages.python.runner.results import ResultContext, collect_results
 from prd2pr.languages.python.test_naming import TestNaming
-from prd2pr.languages.test_runner import DifferentialRequest, Export, MutationRequest, RunRequest, SurveyResult
+from prd2pr.languages.test_runner import (
+    DifferentialRequest,
+    Export,
+    LineReport,
+    MutationRequest,
+    RunRequest,
+    SurveyResult,
+)
 from prd2pr.sandbox.child_process import DiskUse
-from prd2pr.sandbox.interpreter import compute_tools_digest
+from prd2pr.sandbox.interpreter import compute_tools_digest, find_interpreter_paths
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord
 
@@ -87,7 +94,7 @@ class PytestRunner:
         Set `many` if several runs follow each other, so that the next process is started in advance.
         """
         self._export = git_export
-        self._python = python
+        self.python = python
         self._settings = settings or TestRun()
         self._identity = ""
         self._pool = PrewarmedPool(python, sandboxed=sandboxed, seconds=self._settings.timeout_seconds)
@@ -100,8 +107,8 @@ class PytestRunner:
         """Return a digest for caches that covers everything a result depends on except the request."""
         if not self._identity:
             launched = [path.read_text(encoding="utf-8") for path in (*LAUNCHED_FILES, OVERFITTING_FILE)]
-            command = [__version__, str(self._python), *self._settings.args, self.sandbox(), *launched]
-            self._identity = compute_tools_digest(self._python, command)
+            command = [__version__, str(self.python), *self._settings.args, self.sandbox(), *launched]
+            self._identity = compute_tools_digest(self.python, command)
         return self._identity
 
     def sandbox(self) -> str:
@@ -125,12 +132,19 @@ class PytestRunner:
         return self._observe(request, given_up)[0]
 
     def survey(self, request: RunRequest) -> SurveyResult:
-        report, reached = self._observe(request, survey=True)
-        return SurveyResult(report, reached if report.honest else None)
+        report, observed = self._observe(request, survey=True)
+        return SurveyResult(report, observed.reached if report.honest else None)
+
+    def measure_coverage(self, code_tree: str) -> LineReport | None:
+        if not any((place / "coverage").is_dir() for place in find_interpreter_paths(self.python).paths):
+            return None
+        report, observed = self._observe(RunRequest(code_tree), coverage=True)
+        return observed.lines if report.honest else None
 
     def _observe(
-        self, request: RunRequest, given_up: threading.Event | None = None, *, survey: bool = False
-    ) -> tuple[RunReport, Mapping[str, frozenset[str]] | None]:
+        self, request: RunRequest, given_up: threading.Event | None = None, **more: bool
+    ) -> tuple[RunReport, ObservedRun]:
+        """Run the tests. `more` are additional parameters of the launcher."""
         with self._pool.take(request.hash_seed) as prewarmed:
             directories = prewarmed.directories
             self._export(request.code_tree, directories.checkout, dict(request.restore))
@@ -143,13 +157,13 @@ class PytestRunner:
             prewarmed.give_checkout_to_tests()
             before = record_exported_files(directories.checkout, project)
             parameters = self._parameters(request, directories, project, canaries, before)
-            self._send(request, prewarmed, {**parameters, "survey": True} if survey else parameters)
+            self._send(request, prewarmed, {**parameters, **more})
             watched = self._follow(prewarmed, given_up)
             if not watched.killed:
                 self._pool.start(*self._next_hash_seeds(request), *request.later)  # a core is idle now
             observed = read_events(watched.events, directories.nonce)
             checkout_state = CheckoutState(modules, before, project.naming)
-            return self._report(request, directories, watched, observed, canaries, checkout_state), observed.reached
+            return self._report(request, directories, watched, observed, canaries, checkout_state), observed
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
         """Start a mutation run in the background and return a function that waits for its result."""
