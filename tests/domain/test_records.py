@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prd2pr.domain.records import RunRecord, find_last_model
+from prd2pr.domain.records import RunRecord
+from prd2pr.views.board.prds import find_last_model
 
 
 @pytest.mark.parametrize(

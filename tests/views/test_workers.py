@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fakes.board_sample import mixed, source_of
-from prd2pr.domain.records import RUN_DONE, RunRecord, is_final_outcome
-from prd2pr.views.board.changes import diff_boards
+from prd2pr.domain.records import RUN_DONE, RunRecord
+from prd2pr.views.board.changes import diff_boards, is_final_outcome
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.board.prds import build_prd_board, build_run_view
 from prd2pr.views.board.workers import build_worker_views

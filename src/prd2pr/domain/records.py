@@ -459,19 +459,18 @@ class LineCoverage(Record):
     """How many statements the tests execute when a story is integrated. No gate judges it."""
 
     tool: str  # as in: coverage 7.17.3
-    statements: int = Field(ge=0)
-    executed: int = Field(ge=0)
-    story_statements: int = Field(default=0, ge=0)  # those in lines that the story added or changed
-    story_executed: int = Field(default=0, ge=0)
+    statements: int
+    executed: int
+    story_statements: int = 0  # those in lines that the story added or changed
+    story_executed: int = 0
 
     @property
     def share(self) -> str:
-        """Return the executed share, rounded down, as in `93.6%`."""
         return f"{1000 * self.executed // self.statements / 10}%" if self.statements else "none"
 
     @property
     def own(self) -> str:
-        """Return `24 of 24`: the executed statements of the story's own lines. Empty if it has none."""
+        """Return the executed statements of the story's own lines as `24 of 24`; empty if it has none."""
         return f"{self.story_executed} of {self.story_statements}" if self.story_statements else ""
 
 
@@ -559,13 +558,3 @@ class RunRecord(Document):
     @property
     def replayed(self) -> bool:
         return self.model.startswith(REPLAY_OF)
-
-
-def is_final_outcome(outcome: str) -> bool:
-    """Return whether no later commit of the run is expected, unlike after a plan, a phase or a story."""
-    return not outcome.endswith(UNFINISHED_OUTCOMES)
-
-
-def find_last_model(runs: Sequence[RunRecord]) -> str:
-    """Return the model that was called last, ignoring runs that called none."""
-    return next((run.model for run in reversed(runs) if run.model), "")

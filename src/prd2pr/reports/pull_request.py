@@ -14,7 +14,7 @@ from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.next_action import NextAction
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.paths import CONVENTIONS, PathRules
-from prd2pr.domain.records import Cycle, Phase, RunRecord, Spend, find_last_model
+from prd2pr.domain.records import Cycle, Phase, RunRecord, Spend
 from prd2pr.domain.remarks import collect_remarks
 from prd2pr.proof.verify import find_covered_commits, load_claim
 from prd2pr.reports.commits import EXACT, BranchCommit, read_branch_commits
@@ -29,6 +29,7 @@ from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import read_runs
+from prd2pr.views.board.prds import find_last_model
 from prd2pr.views.models import RefusedWriteView
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from prd2pr.domain.records import is_final_outcome
+from prd2pr.domain.records import UNFINISHED_OUTCOMES
 from prd2pr.views.board.breakers import build_circuit_views
 from prd2pr.views.board.models import PrdBoard
 from prd2pr.views.models import RunView
@@ -82,3 +82,8 @@ def has_ended(board: PrdBoard, run: RunView) -> bool:
     """Whether the run's last commit ended the work, or a later run followed."""
     followed = any(other.started_at > run.started_at for other in board.runs)
     return bool(run.ended_at) and (followed or is_final_outcome(run.outcome))
+
+
+def is_final_outcome(outcome: str) -> bool:
+    """Return whether no later commit of the run is expected, unlike after a plan, a phase or a story."""
+    return not outcome.endswith(UNFINISHED_OUTCOMES)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from prd2pr.domain.moderation import describe_alarms, find_alarms
-from prd2pr.domain.records import RunRecord, find_last_model
+from prd2pr.domain.records import RunRecord
 from prd2pr.domain.wording import clean_line, clip, escape_invisible
 from prd2pr.views.board.metrics import compute_prd_metrics
 from prd2pr.views.board.models import BoardView, PrdBoard
@@ -114,3 +114,8 @@ def build_board_view(repo: str, boards: Iterable[PrdBoard], problems: tuple[str,
 def sort_runs(boards: Iterable[PrdBoard]) -> tuple[RunView, ...]:
     runs = (run for board in boards for run in board.runs)
     return tuple(sorted(runs, key=lambda run: (run.started_at, run.id), reverse=True))
+
+
+def find_last_model(runs: Sequence[RunRecord]) -> str:
+    """Return the model that was called last, ignoring runs that called none."""
+    return next((run.model for run in reversed(runs) if run.model), "")

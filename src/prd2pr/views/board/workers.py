@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from prd2pr.domain.breakers.records import CircuitState
-from prd2pr.domain.records import Spend, is_final_outcome
+from prd2pr.domain.records import Spend
+from prd2pr.views.board.changes import is_final_outcome
 from prd2pr.views.models import CircuitView, RunView, WorkerView, make_task_key
 
 # A worker whose last commit is younger counts as working, unless that commit ended the work. It is about the duration
