@@ -83,6 +83,12 @@ bench-peers: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=tests $(BIN)/python bench/peers/run.py
 
+# The recipes for coding agents, run as they are written with a scripted model; pip installs the agents into .peers/ once.
+.PHONY: worker-recipes
+worker-recipes: $(STAMP)
+	@$(COMPILE)
+	@$(BIN)/pytest -q -n 0 -m "" tests/agents/test_worker_recipes.py
+
 # The documentation site in build/site; fails for broken links. Its tools have an environment of their own.
 .PHONY: site
 site: $(BASE)

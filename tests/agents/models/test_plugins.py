@@ -92,9 +92,9 @@ def test_package_provides_a_worker_and_gets_the_argument_after_its_name() -> Non
         ("twice", "`twice`", "second 2.0 and third 2.0", "Uninstall all but one"),
         ("torn", "cannot be imported: ModuleNotFoundError", "second 2.0", "Install its dependencies"),
         ("gone", "cannot be imported: AttributeError", "sound_worker:absent", "Install its dependencies"),
-        ("text", "is str, not a function that opens a worker", "sound 2.0", "docs/workers.md"),
-        ("nobody", "object, which has no method `reply`", "sound 2.0", "docs/workers.md"),
-        ("nameless", "no string `name`", "sound 2.0", "docs/workers.md"),
+        ("text", "is str, not a function that opens a worker", "sound 2.0", "docs/workers/plugins.md"),
+        ("nobody", "object, which has no method `reply`", "sound 2.0", "docs/workers/plugins.md"),
+        ("nameless", "no string `name`", "sound 2.0", "docs/workers/plugins.md"),
         ("fails", "cannot be opened: RuntimeError: no licence", "sound 2.0", "Fix the reported cause"),
     ],
 )

@@ -57,7 +57,7 @@ class PluginModel:
             raise ModelProblem(
                 f"the worker returned {type(answer).__name__} instead of prd2pr.workers.Reply",
                 where=self._plugin,
-                remedy="Fix the plugin: docs/workers.md describes the interface.",
+                remedy="Fix the plugin: docs/workers/plugins.md describes the interface.",
             )
         return answer
 
@@ -141,7 +141,7 @@ def _invalid_plugin(what: str, plugin: str) -> ModelMissing:
     return ModelMissing(
         f"not a valid worker: {what}",
         where=plugin,
-        remedy="Fix the plugin: docs/workers.md describes the interface.",
+        remedy="Fix the plugin: docs/workers/plugins.md describes the interface.",
     )
 
 
