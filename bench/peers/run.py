@@ -38,7 +38,7 @@ from fakes.prompt_cache import Counted, PromptCache
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parents[1] / ".peers"
 VERSIONS = {"mini-swe-agent": "2.4.6", "aider-chat": "0.86.2"}  # pinned only here
-VARIANTS = {"strict": ("standard", "strict"), "fused": ("standard", "fused"), "quick": ("quick", "strict")}
+VARIANTS = {"strict": ("standard", "strict"), "quick": ("quick", "strict")}
 MODEL = "anthropic:claude-sonnet-5-5"
 
 
@@ -102,13 +102,10 @@ def answers(story: str, variant: str) -> list[list[Json]]:
     """Return the transcript's answers in the order in which this variant requests them."""
     of, written = recorded().of, recorded().written
     tests = [block for block in written(story, "tester") if "_held_out" not in block["input"]["path"]]
-    fused = [*tests, *of(story, "builder")]
-
     refactored = [of(story, "refactorer")] if story in asked_to_refactor() else []
     return {
         "strict": [*(of(story, role) for role in ("architect", "tester", "builder")), *refactored],
-        "fused": [of(story, "architect"), fused, *refactored],
-        "quick": [fused],
+        "quick": [[*tests, *of(story, "builder")]],
     }[variant]
 
 
@@ -195,8 +192,7 @@ def all_measured(stories: Sequence[str], scratch: Path) -> dict[str, Any]:
     environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # `python` has pytest
     ours: dict[str, Measured] = {}
     ours["strict"], repo = prd2pr("strict", stories, scratch / "prd2pr", PromptCache())
-    for variant in ("fused", "quick"):
-        ours[variant], _ = prd2pr(variant, stories, scratch / "prd2pr", PromptCache())
+    ours["quick"], _ = prd2pr("quick", stories, scratch / "prd2pr", PromptCache())
     done = [built(repo, story) for story in stories]
     mini_bin = installed("mini-swe-agent", "mcp")  # its litellm imports mcp without requiring it
     aider_bin = installed("aider-chat")

@@ -384,8 +384,8 @@ class Config(ConfigSection):
     strategy: Literal["strict", "fused", "conversation"] = Field(
         default="conversation",
         description="conversation: one conversation for the PRD, in which one answer may deliver several stories; RED "
-        "of each is proved without its code. fused: one call per story for tests and code, proved in the same way. "
-        "strict: one call each. Conversation becomes strict with `full`, and fused for workers that edit files.",
+        "of each is proved without its code; workers that edit files deliver one story per answer. strict: one call "
+        "each for tests and code, as always with `full`. fused: deprecated, the same as conversation.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
@@ -481,12 +481,12 @@ class Config(ConfigSection):
     @property
     def fused(self) -> bool:
         """Whether one model call writes both tests and code."""
-        return self.strategy == "fused" or self.profile == "quick" or self.converses
+        return self.profile == "quick" or self.converses
 
     @property
     def converses(self) -> bool:
         """Whether one conversation builds all stories of the PRD."""
-        return self.strategy == "conversation" and self.profile != "full"
+        return self.strategy != "strict" and self.profile != "full"
 
 
 def list_configured_stacks(config: Config) -> tuple[Stack, ...]:

@@ -19,7 +19,14 @@ FORMER_ROLES = frozenset({"decomposer_cycles", "decomposer_tasks", "decomposer_c
 def list_deprecated_settings(config: Config) -> tuple[str, ...]:
     """Return a warning for each setting that is accepted, but has no effect any more."""
     named = {*config.models.roles, *config.context.roles} & FORMER_ROLES
-    return tuple(f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named))
+    return (
+        *(f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named)),
+        *(
+            (f"`strategy: fused` is deprecated and the same as `conversation`; remove it from {CONFIG_PATH}",)
+            if config.strategy == "fused"
+            else ()
+        ),
+    )
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:

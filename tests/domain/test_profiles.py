@@ -69,7 +69,8 @@ def test_quick_calls_two_roles_and_standard_is_unchanged() -> None:
 
 def test_quick_is_fused_whatever_the_strategy() -> None:
     assert load_config("profile: quick\n").fused
-    assert load_config("strategy: fused\n").fused
+    assert load_config("strategy: fused\n").converses, "it is the same as conversation"
+    assert not load_config("strategy: fused\nprofile: full\n").fused
     assert not load_config("profile: full\n").fused
 
 

@@ -152,10 +152,12 @@ def test_oversized_story_is_split_again_and_then_asked_about(tmp_path: Path) -> 
 
 
 def test_settings_for_former_roles_are_accepted_with_a_warning(tmp_path: Path) -> None:
-    config = "models:\n  roles:\n    decomposer_tasks: human\ncontext:\n  roles:\n    decomposer_hints: 8000\n"
+    models = "models:\n  roles:\n    decomposer_tasks: human\n"
+    config = f"strategy: fused\n{models}context:\n  roles:\n    decomposer_hints: 8000\n"
     harness = PlanningHarness(tmp_path, config=config)
     assert len(harness.plan().stories) == 5
     assert [facts["text"] for facts in harness.progress.of("note")] == [
         "the role `decomposer_hints` no longer exists; remove it from .prd2pr.yml",
         "the role `decomposer_tasks` no longer exists; remove it from .prd2pr.yml",
+        "`strategy: fused` is deprecated and the same as `conversation`; remove it from .prd2pr.yml",
     ]

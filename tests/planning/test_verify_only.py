@@ -69,8 +69,8 @@ def test_story_that_was_not_built_is_built_like_any_other(world: World) -> None:
 
 @pytest.mark.slow
 def test_fused_answer_is_verified_too(world: World) -> None:
-    world.write({".prd2pr.yml": "strategy: fused\n"})
-    world.commit("fused")
+    world.write({".prd2pr.yml": "profile: quick\n"})
+    world.commit("quick")
     both = [*write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD)[:1], *write("src/calc/sums.py", GREEN_ADD)]
     world.answers |= {"calc-1/red/fused/1/1": both, "calc-2/red/fused/1/1": write(AGAIN, TESTS_AGAIN)}
     done = world.run()

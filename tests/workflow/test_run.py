@@ -123,7 +123,7 @@ def test_contradiction_requires_a_person(world):
 
 @pytest.mark.slow
 def test_fused_proves_red_by_withholding_the_code(world):
-    world.write({".prd2pr.yml": "strategy: fused\n"})
+    world.write({".prd2pr.yml": "profile: quick\n"})
     world.commit("fuse")
     world.answers["calc-1/red/fused/1/1"] = [
         use("write_file", path="tests/tdd/calc-1/test_calc_1_add.py", content=RED_ADD),

@@ -162,7 +162,8 @@ BUILDER = Role(
 FUSED = Role(
     "fused", "Fused", Phase.RED, WorkReport, WORK_TOOLS, may_block=True, fused=True, uses_memory=True,
     moment=RoleTiming.RED,
-    summary="With `strategy: fused`, and instead of `strict` in `quick`: tests and code in one answer.",
+    summary="Tests and code of one story in one answer: for workers that edit files themselves, and instead of "
+    "`strict` in `quick`.",
     blocks_when="Criteria that contradict each other or tests that must stay.",
 )  # fmt: skip
 PROGRAMMER = Role(

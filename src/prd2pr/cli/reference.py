@@ -111,8 +111,8 @@ can bypass a gate. `profile` in `.prd2pr.yml` chooses which roles run, and there
   the last attempt.
 - `full`: every role that is marked so below.
 
-Which roles write tests and code is chosen by `strategy`: the programmer with `conversation`, the default; one call for
-each story with `fused`; architect, tester and builder with `strict`. With `full`, `conversation` becomes `strict`.
+Which roles write tests and code is chosen by `strategy`: the programmer with `conversation`, the default, or for
+workers that edit files one call for each story; architect, tester and builder with `strict`, and always with `full`.
 
 Each answer is stored with the state, as `.orch-state/prds/<prd>/pipeline/<role>.json` or, for one story,
 `.orch-state/prds/<prd>/pipeline/<story>/<role>.json`, in the commit of the step that it belongs to. A role that only

@@ -33,7 +33,6 @@ from prd2pr.workflow.spending import has_refusal, list_failures
 # Waiting does not help if a spending limit is reached or a recorded transcript has ended.
 NOT_FAILURES = (SpendLimit, TranscriptEnded)
 HUMAN = "human"  # a person who stops working is not a failure
-FUSED = "fused"
 
 
 def read_current_circuits(state: BranchState, entries: tuple[JournalEntry, ...]) -> Circuits:
@@ -65,9 +64,12 @@ def list_tripped_breakers(session: Session, state: BranchState) -> tuple[str, ..
 
 def find_first_worker(session: Session, phase: Phase) -> str:
     """Return the name of the model that the phase calls first, or an empty string if it calls none."""
-    fused = session.config.strategy == FUSED
+    config, is_red = session.config, phase is Phase.RED
     for role in ROLES.values():
-        if role.phase is phase and role.fused is (fused and phase is Phase.RED):
+        if role.phase is phase and (role.fused, role.converses) == (
+            is_red and config.fused,
+            is_red and config.converses,
+        ):
             return get_public_model_name(session.services.models.select_model(role.name))
     return ""
 
