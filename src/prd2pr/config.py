@@ -33,6 +33,7 @@ CONFIG_PATH = ".prd2pr.yml"
 CODE_PATTERN = r"^[A-Z]{3}\d{3}$"
 ROLE_PATTERN = r"^[a-z][a-z_]*$"
 BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
+BASE_PATTERN = rf"^$|{BRANCH_PATTERN.removesuffix('/?$')}$"
 LOOPBACK_PATTERN = r"^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?/?$"
 DIRECTORY_PATTERN = r"^(?:\.|(?:\./)?[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*(?:/[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*)*/?)$"
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -43,6 +44,7 @@ PATTERN_WORDS = {
     DIRECTORY_PATTERN: "Write a directory of the repository, with `/` between its parts, as in docs or docs/living.",
     CODE_PATTERN: "Write the code of a finding: three capital letters and three digits, as in RED104.",
     ROLE_PATTERN: "Write the name of a role in lower case, as in tester.",
+    BASE_PATTERN: "Write the name of a branch, as in develop.",
     BRANCH_PATTERN: "Use letters, digits, `.`, `_` and `-`, with `/` between parts, as in prd2pr/.",
 }
 
@@ -278,6 +280,11 @@ def _switch_off(value: Any) -> Any:
     return {"enabled": False} if value in ("off", False) else value
 
 
+def _read_off(value: Any) -> Any:
+    """Accept `auto_merge: false`, as YAML 1.1 reads `off`."""
+    return "off" if value is False else value
+
+
 class PageSettings(ConfigSection):
     command: tuple[NonEmpty, ...] = Field(
         default=(),
@@ -345,6 +352,20 @@ class Config(ConfigSection):
         "in its front matter.",
     )
     labels: Labels = Field(default_factory=Labels, description="Names of the labels.")
+    base_branch: str = Field(
+        default="",
+        pattern=BASE_PATTERN,
+        description="The branch with the PRDs, into which pull requests are opened. By default, GitHub's default "
+        "branch, and locally the current one. This file is always read from the default branch.",
+    )
+    auto_merge: Annotated[
+        Literal["off", "merge", "squash", "rebase"],
+        BeforeValidator(_read_off, json_schema_input_type=Literal["off", "merge", "squash", "rebase", False]),
+    ] = Field(
+        default="off",
+        description="The method with which GitHub merges a finished pull request by itself, once everything that the "
+        "base branch requires is there. Needs a branch protection or ruleset, and the setting Allow auto-merge.",
+    )
     branch_prefix: str = Field(
         default="prd2pr/",
         pattern=BRANCH_PATTERN,

@@ -232,6 +232,7 @@ def test_models_without_a_key_need_no_secret():
     [
         ("git@github.com:octo/calc.git", "octo/calc"),
         ("https://github.com/octo/calc", "octo/calc"),
+        ("https://github.com/ada_corp/calc.git", "ada_corp/calc"),
         ("https://x-access-token:abc@github.com/octo/calc.js.git", "octo/calc.js"),
         ("ssh://git@github.com:22/octo/calc.git", "octo/calc"),
         ("https://gitlab.com/octo/calc.git", ""),

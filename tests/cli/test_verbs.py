@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from prd2pr.cli.dispatch import build_parser, report_bug, report_error
 from prd2pr.cli.table import COMMANDS
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
-from prd2pr.errors import InputInvalid, PrdInvalid, TokenMissing
+from prd2pr.errors import InputInvalid, PrdInvalid, SetupProblem, TokenMissing
 from prd2pr.github.client.tokens import read_token_config
 from world import World
 
@@ -235,3 +236,14 @@ def test_a_failed_run_waits_for_its_background_import(world, monkeypatch):
             options, 1, open_context(str(world.repo), str(world.repo / "prds/calc.md"), many=False)
         )
     assert events == ["imported"]
+
+
+def test_the_configured_base_branch_is_the_base_of_local_runs(tmp_path: Path) -> None:
+    world = World(tmp_path).start({".prd2pr.yml": "base_branch: develop\n"})
+    with pytest.raises(SetupProblem, match="develop does not exist"):
+        open_context(str(world.repo), None, many=False)
+    base = world.git("rev-parse", "main")
+    world.git("branch", "develop", base)
+    world.git("commit", "-q", "--allow-empty", "-m", "elsewhere")
+    repository = open_context(str(world.repo), None, many=False).repository
+    assert (repository.base_branch, repository.base_commit) == ("develop", base)

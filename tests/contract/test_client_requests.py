@@ -71,7 +71,7 @@ def use_all(hub: RecordingHub, sha: str, fake: FakeGitHub) -> None:
     assert hub.ours() == (hub.me(),)
     assert (hub.permission("tria"), hub.default_branch()) == ("triage", "main")
     _issues(hub)
-    _pulls(hub)
+    _pulls(hub, fake)
     notes = tuple(Annotation("src/calc.py", line, "warning", "Look") for line in range(1, 61))
     for title in ("Red", "Green"):
         hub.check(CheckRun("calc-1/red", "prd2pr / red(calc-1)", sha, "success", title, "1 of 1", notes))
@@ -106,13 +106,15 @@ def _issues(hub: RecordingHub) -> None:
     hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
 
 
-def _pulls(hub: RecordingHub) -> None:
+def _pulls(hub: RecordingHub, fake: FakeGitHub) -> None:
     assert hub.pull_for_branch(HEAD) is None
     pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
     assert hub.pull_for_branch(HEAD).number == hub.pull(pull.number).number
     hub.edit_pull(pull, title="Calc!", body="More")
     hub.set_draft(pull, draft=False)
     assert hub.pull(pull.number).draft is False
+    fake.repo("octo/calc").auto_merge, fake.repo("octo/calc").required_checks = True, ["tests"]
+    hub.enable_auto_merge(pull, "squash")
     hub.set_draft(hub.pull(pull.number), draft=True)
 
 

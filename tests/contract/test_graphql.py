@@ -67,8 +67,10 @@ def test_the_client_uses_only_githubs_schema(graphql: GraphqlContract, fake: Fak
         hub.set_draft(pull, draft=False)
         opened = hub.pull(pull.number)
         assert opened is not None
+        fake.repo("octo/calc").auto_merge, fake.repo("octo/calc").required_checks = True, ["tests"]
+        hub.enable_auto_merge(opened, "rebase")
         hub.set_draft(opened, draft=True)
-    assert len(fake.asked("POST /graphql")) == 2
+    assert len(fake.asked("POST /graphql")) == 3
     assert graphql.problems(fake.exchanges) == []
 
 

@@ -11,7 +11,7 @@ from world import PRD
 
 def written(world, before) -> list[str]:
     calls = world.fake.calls[before:]
-    return [f"{call.method} {call.path}" for call in calls if call.method != "GET" and "git-upload" not in call.path]
+    return [f"{call.method} {call.path}" for call in calls if call.writes and "git-upload" not in call.path]
 
 
 def test_a_closed_pull_request_says_how_to_continue_and_reopening_continues(planned):

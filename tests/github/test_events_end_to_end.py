@@ -74,7 +74,7 @@ def test_a_push_is_enough_when_no_approval_is_required(new):
     again = world.act()
     assert (again.status, again.outputs["outcome"]) == (0, "nothing-to-do"), again.output
     assert again.summary == "", "neither head nor base has changed, so it is not proved again"
-    writes = [call for call in world.fake.calls[before:] if call.method != "GET" and "git-upload" not in call.path]
+    writes = [call for call in world.fake.calls[before:] if call.writes and "git-upload" not in call.path]
     assert writes == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pytest
 from fakes.github import FakeGitHub, transport
 from fakes.github.on_issues import add_comment, set_state
 from fakes.github.on_labels import on_issue
+from fakes.github.on_pulls import merge_what_is_ready
+from fakes.github.state import CommitStatus
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import CycleState
@@ -62,17 +64,22 @@ class Stage:
         self.world.git("push", "-q", str(self.fake.bare(self.repo).path), "+refs/heads/*:refs/heads/*")
 
     def show(
-        self, stop: NoAction | None = AT_WORK, wrap: Callable[[GitHubHub], GitHubHub] = lambda hub: hub, **more: Any
+        self,
+        stop: NoAction | None = AT_WORK,
+        wrap: Callable[[GitHubHub], GitHubHub] = lambda hub: hub,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> PublishedLinks:
         with session_of(self.world) as session, self.hub() as hub:
             asking = replace(
                 session,
+                config=session.config.model_copy(update=settings or {}),
                 constraints=replace(session.constraints, approval="plan" if stop in (APPROVAL, STUCK) else "given"),
             )
             return publish(wrap(hub), PublishRequest(asking, stop, commit_url=COMMITS, **more))
 
     def writes(self) -> list[str]:
-        return [f"{call.method} {call.path}" for call in self.fake.calls if call.method != "GET"]
+        return [f"{call.method} {call.path}" for call in self.fake.calls if call.writes]
 
     # --- what a visitor sees ------------------------------------------------------------------------------------------
 
@@ -466,3 +473,37 @@ def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> Non
     assert "A small calculator is blocked" in asked
     assert '`/suggest_fix "what to try"`' in asked
     assert "prd2pr run" not in stuck.status()
+
+
+MERGING = {"auto_merge": "squash"}
+
+
+def test_a_finished_pull_request_is_merged_by_github_when_everything_required_is_there(stage: Stage) -> None:
+    stage.repo.auto_merge, stage.repo.required_checks = True, ["prd2pr / calc", "tests"]
+    stage.at(0)
+    stage.show(settings=MERGING)
+    assert stage.pull().pull.auto_merge is None, "it is a draft"
+    stage.at(-1)
+    assert stage.show(DONE, settings=MERGING).notes == ()
+    assert stage.pull().pull.auto_merge == "squash"
+    assert merge_what_is_ready(stage.fake, stage.repo) == [], "a required check is missing"
+    stage.repo.statuses.append(CommitStatus(1, stage.commits[-1], "success", "tests", None, None, "ada", ""))
+    assert merge_what_is_ready(stage.fake, stage.repo) == [stage.pull().number]
+    assert stage.pull().pull.merged_at
+
+
+def test_auto_merge_is_off_by_default_and_stays_off_when_a_person_disabled_it(stage: Stage) -> None:
+    stage.repo.auto_merge, stage.repo.required_checks = True, ["tests"]
+    stage.at(-1)
+    stage.show(DONE)
+    assert stage.pull().pull.auto_merge is None
+    stage.show(DONE, settings=MERGING)
+    assert stage.pull().pull.auto_merge is None, "it was ready before"
+
+
+@pytest.mark.parametrize(("allowed", "remedy"), [(False, "Allow auto-merge"), (True, "Protect the base branch")])
+def test_the_status_says_why_github_will_not_merge(stage: Stage, allowed: bool, remedy: str) -> None:
+    stage.repo.auto_merge = allowed
+    stage.at(-1)
+    (note,) = stage.show(DONE, settings=MERGING).notes
+    assert remedy in note.remedy and remedy in stage.status()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from github_world import GitHubWorld
 from world import PRD, World
 
+ON_DEVELOP = {".prd2pr.yml": "approval: none\nbase_branch: develop\n"}
 WITHOUT_APPROVAL = {".prd2pr.yml": "approval: none\n"}
 
 FORMAT = "--format=%an <%ae>|%cn|%(trailers:key=Assisted-by,valueonly,separator=%x2C)"
@@ -33,3 +34,20 @@ def test_a_finished_branch_is_archived_and_a_squash_of_it_is_proved(tmp_path):
         shown = World(tmp_path / "clone").verify("main", "--json")
         assert shown.status == 0, shown.out + shown.err
         assert shown.json["merge"]["proved"]
+
+
+def test_pull_requests_are_opened_into_the_configured_base_branch(tmp_path):
+    with GitHubWorld(tmp_path, files=ON_DEVELOP) as world:
+        world.bare.git("update-ref", "refs/heads/develop", world.bare.heads()["main"])
+        ignored = world.act(world.push({"prds/calc.md": PRD}, "ada"))
+        assert ignored.outputs["outcome"] == "nothing-to-do" and world.pulls() == []
+        acted = world.act(world.push({"prds/calc.md": PRD}, "ada", branch="develop"))
+        assert acted.outputs["outcome"] == "done", acted.output
+        assert (world.pull().pull.base, world.pull().pull.draft) == ("develop", False)
+        assert world.fake.violations == []
+
+
+def test_a_missing_base_branch_is_reported(tmp_path):
+    with GitHubWorld(tmp_path, files=ON_DEVELOP) as world:
+        acted = world.act(world.push({"prds/calc.md": PRD}, "ada"))
+        assert acted.status == 1 and "the branch develop does not exist" in acted.output

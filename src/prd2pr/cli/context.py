@@ -270,9 +270,23 @@ class RepositoryContext:
 def open_context(repo: str, prd: str | None, *, many: bool) -> RunContext:
     """Open the repository, its configuration and, if given, the PRD."""
     git = open_repository(repo)
-    base = git.rev("HEAD")
-    repository = RepositoryContext(git, read_config(git, base), base, git.head_branch() or "", many=many)
+    head = git.rev("HEAD")
+    config = read_config(git, head)
+    name = config.base_branch or git.head_branch() or ""
+    base = find_base_commit(git, config.base_branch) if config.base_branch else head
+    repository = RepositoryContext(git, config, base, name, many=many)
     return RunContext(repository, read_prd(git, prd) if prd else None)
+
+
+def find_base_commit(git: Git, branch: str) -> str:
+    found = git.branch_head(branch) or git.remote_head(branch)
+    if not found:
+        raise SetupProblem(
+            f"the branch {branch} does not exist in this clone",
+            where=f"base_branch in {CONFIG_PATH}",
+            remedy=f"git fetch origin {branch}:{branch}",
+        )
+    return found
 
 
 class BackgroundTask:

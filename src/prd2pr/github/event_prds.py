@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from prd2pr.domain.forge import Actor, Issue, has_level
+from prd2pr.domain.forge import Actor, Issue, Pull, has_level
 from prd2pr.domain.records import Prd
 from prd2pr.domain.wording import clean_line, escape_invisible
 from prd2pr.errors import InputInvalid, PrdInvalid
@@ -311,7 +311,7 @@ def find_subject_of_comment(context: GitHubContext, number: int, *, on_pull: boo
         return StoryIssue(number, tracked)
     prd_id = tracked or make_issue_prd_id(number)
     branch = context.branch_of(prd_id)
-    if context.remote.head(branch) is not None or context.hub.pull_for_branch(branch) is not None:
+    if context.remote.head(branch) is not None or find_pull(context, branch) is not None:
         return find_active_subject(prd_id)  # even if it was merged or closed and its branch was deleted
     if not tracked and issue is not None and not explain_unwanted(context, issue) and is_label_trusted(context, issue):
         return read_issue_prd(context, issue)  # the run that the label started was lost
@@ -359,8 +359,12 @@ def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
             and is_label_trusted(context, issue)
         )
         # If it was merged or closed and its branch was deleted, only a new label starts it again.
-        if wanted and branch not in branches and context.hub.pull_for_branch(branch) is None:
+        if wanted and branch not in branches and find_pull(context, branch) is None:
             yield read_issue_prd(context, issue)
+
+
+def find_pull(context: GitHubContext, branch: str) -> Pull | None:
+    return context.hub.pull_for_branch(branch, context.base_branch)
 
 
 def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
@@ -376,7 +380,7 @@ def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
 
 def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool:
     """Whether this text was built and merged, even if the merge was reverted since."""
-    pull = context.hub.pull_for_branch(context.branch_of(prd_id), context.base_branch)
+    pull = find_pull(context, context.branch_of(prd_id))
     if pull is None or not pull.merged or not context.git.has_commit(pull.merge_sha):
         return False
     return context.git.is_ancestor(pushed_by, pull.merge_sha)

@@ -248,4 +248,6 @@ def ensure_another_run(run: PrdRun) -> bool:
 def dispatch_next_run(run: PrdRun, reason: str) -> None:
     context = run.context
     if context.job.workflow:
-        context.hub.dispatch(context.job.workflow, context.base_branch, {"prd": run.session.prd.id, "reason": reason})
+        context.hub.dispatch(
+            context.job.workflow, context.hub.default_branch(), {"prd": run.session.prd.id, "reason": reason}
+        )

@@ -48,6 +48,10 @@ class Call:
     status: int  # 0: no answer was given
     route: str = ""  # as in GitHub's description: `GET /repos/{owner}/{repo}`
 
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET" and not (self.path == "/graphql" and b"query { viewer" in self.body)
+
     def __str__(self) -> str:
         return f"{self.number} {self.method} {self.path} {self.status}"
 

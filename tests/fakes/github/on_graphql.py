@@ -10,6 +10,7 @@ from fakes.github import shapes
 from fakes.github.context import Context, Route, allows, found
 from fakes.github.graphql_text import Field, NotGraphQL, parse
 from fakes.github.on_git import identity
+from fakes.github.on_pulls import missing_checks
 from fakes.github.state import LEVELS, Issue, Repository
 from fakes.github.wire import Answer, Json
 
@@ -108,6 +109,26 @@ def _set_draft(ctx: Context, repo: Repository, row: Issue, *, draft: bool) -> Js
     return {"pullRequest": seen, "clientMutationId": None}
 
 
+# --- auto-merge ---
+
+
+def enable_auto_merge(ctx: Context, given: Json) -> Json:
+    method = str(given.get("mergeMethod", "MERGE"))
+    repo, row = _pull(ctx, {name: value for name, value in given.items() if name != "mergeMethod"})
+    _may(ctx, repo, "contents:write")
+    if method not in ("MERGE", "SQUASH", "REBASE"):
+        raise GraphQLError("undefinedField", f"mergeMethod is {method}")
+    assert row.pull
+    if not repo.auto_merge:
+        raise GraphQLError("UNPROCESSABLE", "Pull request Auto merge is not allowed for this repository")
+    if row.pull.draft or row.state == "closed":
+        raise GraphQLError("UNPROCESSABLE", "Pull request is not in a state to be merged")
+    if not missing_checks(repo, row):
+        raise GraphQLError("UNPROCESSABLE", "Pull request Pull request is in clean status")
+    row.pull.auto_merge = method.lower()
+    return {"pullRequest": {"id": f"PR_{row.pull.id}", "number": row.number}, "clientMutationId": None}
+
+
 # --- a commit ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,6 +210,7 @@ def viewer(ctx: Context, given: Json) -> Json:
 MUTATIONS = {
     "convertPullRequestToDraft": to_draft,
     "markPullRequestReadyForReview": to_ready,
+    "enablePullRequestAutoMerge": enable_auto_merge,
     "createCommitOnBranch": create_commit,
     "updateRefs": update_refs,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from fakes.github import shapes
 from fakes.github.context import PAGING, Context, Route, found, made, text
@@ -116,6 +116,31 @@ def merge_pull(
     set_state(fake, row, "closed", by)
     part.merged_at, part.merged_by, part.merge_sha, part.draft = row.closed_at, by, sha, False
     return sha
+
+
+def missing_checks(repo: Repository, row: Issue) -> set[str]:
+    """What the base requires and the head does not have. A check run or a status of that name satisfies it."""
+    assert row.pull
+    passed = {
+        each.name for each in repo.checks.values()
+        if each.head_sha == row.pull.head_sha and each.conclusion in ("success", "neutral", "skipped")
+    }  # fmt: skip
+    passed |= {each.context for each in repo.statuses if (each.sha, each.state) == (row.pull.head_sha, "success")}
+    return set(repo.required_checks) - passed
+
+
+def merge_what_is_ready(fake: FakeGitHub, repo: Repository) -> list[int]:
+    """What GitHub does after each check: merge the pull requests with auto-merge that now have everything."""
+    follow_branches(fake, repo)
+    ready = [
+        row for row in repo.issues.values()
+        if row.pull and row.state == "open" and row.pull.auto_merge and not row.pull.draft
+        and not missing_checks(repo, row)
+    ]  # fmt: skip
+    for row in ready:
+        assert row.pull
+        merge_pull(fake, repo, row.number, row.user, method=cast(MergeMethod, row.pull.auto_merge))
+    return [row.number for row in ready]
 
 
 # --- routes -----------------------------------------------------------------------------------------------------------

@@ -204,7 +204,11 @@ def pull(fake: FakeGitHub, repo: Repository, row: Issue) -> Json:
         "user": user(fake, row.user), "labels": labels(fake, repo, row.labels), "milestone": None, "assignee": None,
         "assignees": [], "requested_reviewers": [], "requested_teams": [], "draft": part.draft,
         "created_at": row.created_at, "updated_at": row.updated_at, "closed_at": row.closed_at,
-        "merged_at": part.merged_at, "merge_commit_sha": part.merge_sha, "auto_merge": None,
+        "merged_at": part.merged_at, "merge_commit_sha": part.merge_sha,
+        "auto_merge": {
+            "enabled_by": user(fake, row.user), "merge_method": part.auto_merge, "commit_title": "",
+            "commit_message": "",
+        } if part.auto_merge else None,
         "author_association": association(repo, row.user),
         "head": _side(fake, fake.state.repositories[part.head_repo.lower()], part.head, part.head_sha),
         "base": _side(fake, repo, part.base, part.base_sha),

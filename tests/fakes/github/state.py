@@ -56,6 +56,7 @@ class PullPart:
     base_sha: str
     head_repo: str  # owner/name; differs from its own repository for a fork
     draft: bool = False
+    auto_merge: str | None = None  # the method, once it is enabled
     merged_at: str | None = None
     merged_by: str | None = None
     merge_sha: str | None = None
@@ -146,6 +147,8 @@ class Repository:
     protected: list[str] = field(default_factory=list)  # branches
     actions_may_open_pulls: bool = True
     drafts: bool = True
+    auto_merge: bool = False  # the repository's setting
+    required_checks: list[str] = field(default_factory=list)  # of the default branch's ruleset
     secrets: list[str] = field(default_factory=list)  # names
     labels: dict[str, Label] = field(default_factory=dict)  # by name in lower case
     issues: dict[int, Issue] = field(default_factory=dict)  # pull requests too

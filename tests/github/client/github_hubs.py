@@ -68,7 +68,7 @@ class World:
             return person.comment(number, text, marker=text).id
 
     def writes(self) -> list[str]:
-        return [f"{call.method} {call.path}" for call in self.fake.calls if call.method != "GET"]
+        return [f"{call.method} {call.path}" for call in self.fake.calls if call.writes]
 
 
 def world(directory: Path) -> World:

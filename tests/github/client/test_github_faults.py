@@ -56,6 +56,11 @@ def open_pull(hub: GitHubHub, github: World) -> object:
     return hub.open_pull("T", "B", BRANCH, "main", draft=True)
 
 
+def open_mergeable_pull(hub: GitHubHub, github: World) -> object:
+    github.repo.auto_merge, github.repo.required_checks = True, ["tests"]
+    return hub.open_pull("T", "B", BRANCH, "main", draft=False)
+
+
 def pull_of(hub: GitHubHub):
     found = hub.pull_for_branch(BRANCH)
     assert found is not None
@@ -145,6 +150,14 @@ WRITE_CALLS = (
         lambda github: [each.pull.draft for each in github.repo.issues.values() if each.pull],
         [False],
         open_pull,
+    ),
+    WriteCall(
+        "enable_auto_merge",
+        "POST /graphql",
+        lambda hub, github: hub.enable_auto_merge(pull_of(hub), "squash"),
+        lambda github: [each.pull.auto_merge for each in github.repo.issues.values() if each.pull],
+        ["squash"],
+        open_mergeable_pull,
     ),
     WriteCall(
         "create_label",

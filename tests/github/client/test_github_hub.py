@@ -20,7 +20,7 @@ from prd2pr.errors import (
     UsageProblem,
 )
 from prd2pr.github.client.errors import PULLS_SETTING_REMEDY
-from prd2pr.github.client.factory import open_hub
+from prd2pr.github.client.factory import check_repository_name, open_hub
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.tokens import StaticToken
 
@@ -63,10 +63,18 @@ def test_a_token_minted_by_another_step_belongs_to_the_named_bot(github: World):
     assert me == Actor("builder[bot]", github.fake.user("builder[bot]").id, bot=True)
 
 
+def test_a_token_minted_by_another_step_belongs_to_its_app(github: World):
+    """As from `actions/create-github-app-token`, which passes only the token."""
+    app = github.fake.add_app("builder", "octo", "key")
+    token = github.fake.installation_token(github.fake.install(app, [REPOSITORY])).value
+    me = github.hub(StaticToken(token)).me()
+    assert me == Actor("builder[bot]", github.fake.user("builder[bot]").id, bot=True)
+
+
 def test_the_identity_is_requested_only_once(github: World):
     hub = github.hub()
     hub.me(), hub.me()
-    assert len(github.fake.asked("GET /user")) == 1
+    assert len(github.fake.asked("POST /graphql")) == 1
 
 
 @pytest.mark.parametrize(
@@ -95,6 +103,11 @@ def test_a_name_that_looks_like_a_path_leads_nowhere_else(github: World):
 def test_only_a_repository_name_is_accepted(github: World, name: str):
     with pytest.raises(UsageProblem):
         open_hub(name, token=StaticToken("x"), transport=transport(github.fake))
+
+
+def test_owners_may_contain_an_underscore():
+    """As those of enterprise-managed users do."""
+    assert check_repository_name("ada_corp/calc") == "ada_corp/calc"
 
 
 def test_the_default_branch(github: World):

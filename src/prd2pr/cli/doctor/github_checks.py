@@ -26,7 +26,7 @@ from prd2pr.github.setup.app_permissions import WORK_ACCESS, list_missing_events
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_secret_names
 from prd2pr.state.git import Git
 
-ORIGIN = r"(?:^|@|://){host}(?::\d+)?[:/]([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$"
+ORIGIN = r"(?:^|@|://){host}(?::\d+)?[:/]([A-Za-z0-9_-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$"
 WITH_TOKEN = "GITHUB_TOKEN=$(gh auth token) prd2pr doctor"  # noqa: S105 - a command to copy
 AN_ADMIN = "use an administrator's token: " + WITH_TOKEN
 

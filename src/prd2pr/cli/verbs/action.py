@@ -145,6 +145,8 @@ def make_github_context(
     if not git.has_commit(base):
         remote.fetch(base, base_branch)
     config = read_config(git, base)
+    if config.base_branch not in ("", base_branch):
+        base_branch, base = config.base_branch, fetch_base(git, remote, config.base_branch)
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     git.committer.account = lambda: make_account_identity(hub.me().login, hub.me().id, job.server_url)
     clock = SystemClock()
@@ -182,6 +184,20 @@ def make_github_context(
         ),
         server_url=job.server_url,
     )
+
+
+def fetch_base(git: Git, remote: Remote, branch: str) -> str:
+    """Fetch the configured base branch and return its head."""
+    head = remote.head(branch)
+    if head is None:
+        raise NotFoundThere(
+            f"the branch {branch} does not exist",
+            where=f"base_branch in {CONFIG_PATH}",
+            remedy="push it, or correct the setting on the default branch",
+        )
+    if not git.has_commit(head):
+        remote.fetch(head, branch)
+    return head
 
 
 def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:

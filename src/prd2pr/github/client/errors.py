@@ -112,6 +112,20 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = (
         address=r"/actions/workflows/[^/]+/dispatches$",
     ),
     ErrorPattern(
+        HubProblem,
+        (),
+        r"auto.?merge is not allowed",
+        "auto-merge is not allowed in this repository",
+        "Settings → General → Pull Requests: tick `Allow auto-merge`, or remove `auto_merge` from `.prd2pr.yml`.",
+    ),
+    ErrorPattern(
+        HubProblem,
+        (),
+        r"is in (clean|unstable) status",
+        "GitHub merges by itself only where the base branch requires something, such as a check or a review",
+        "Protect the base branch (Settings → Rules), then merge this pull request by hand.",
+    ),
+    ErrorPattern(
         BadCredentials,
         (401,),
         r"",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx
 
 API_URL = "https://api.github.com"
-REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}")
+REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}")
 API_RETRIES = RetryPolicy()
 
 

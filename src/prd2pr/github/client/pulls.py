@@ -100,6 +100,16 @@ class PullCalls(RepositoryCalls):
         call = draft_call(self._get_pull(pull.number).node_id, draft=draft)
         self.api.create_or_find(call, there, lambda _: True)
 
+    def enable_auto_merge(self, pull: Pull, method: str) -> None:
+        """Let GitHub merge the pull request once all requirements of its base are met."""
+
+        def there() -> bool | None:
+            found = self.api.get(self.api.path("pulls", pull.number))
+            return True if found.get("auto_merge") or found.get("merged_at") else None
+
+        if not there():
+            self.api.create_or_find(auto_merge_call(pull.node_id, method), there, lambda _: True)
+
 
 def make_foreign_pull_error(foreign: Pull) -> HubProblem:
     return HubProblem(
@@ -108,6 +118,14 @@ def make_foreign_pull_error(foreign: Pull) -> HubProblem:
         where=foreign.url,
         remedy=f"Close #{foreign.number}; the next run opens its own. The branch with all proved commits is pushed.",
     )
+
+
+def auto_merge_call(node_id: str, method: str) -> RestCall:
+    query = (
+        "mutation($id: ID!, $method: PullRequestMergeMethod!) { enablePullRequestAutoMerge("
+        "input: {pullRequestId: $id, mergeMethod: $method}) { pullRequest { number } } }"
+    )
+    return RestCall("POST", "/graphql", body={"query": query, "variables": {"id": node_id, "method": method.upper()}})
 
 
 def draft_call(node_id: str, *, draft: bool) -> RestCall:

@@ -8,8 +8,7 @@ from typing import Self
 from prd2pr.domain.forge import Actor, BotIdentities, PermissionLevel, has_level
 from prd2pr.domain.secrets import Secrets
 from prd2pr.github.client import json_reader
-from prd2pr.github.client.calls import RepositoryApi
-from prd2pr.github.client.errors import classify_error
+from prd2pr.github.client.calls import RepositoryApi, check_response
 from prd2pr.github.client.exchange import RestCall, join_path
 from prd2pr.github.client.tokens import TokenSource
 
@@ -61,13 +60,12 @@ class RepositoryCalls:
         login = self._source.login()
         if login:
             return json_reader.read_actor(self.api.get(join_path("users", login)))
-        answer = self.api.get_response(join_path("user"))
-        if answer.status == 200:
-            return json_reader.read_actor(answer.body)
-        # A workflow's own token belongs to no user, so GitHub responds with 403.
-        if answer.status == 403:
-            return GITHUB_ACTIONS
-        raise classify_error(RestCall("GET", join_path("user")), answer)
+        # REST knows no account of an installation token; GraphQL knows that of every token.
+        call = RestCall("POST", "/graphql", body={"query": "query { viewer { login databaseId } }"})
+        answer = check_response(call, self.api.send_checked(call, None))
+        viewer = answer.body["data"]["viewer"]
+        name = str(viewer["login"])
+        return Actor(name, int(viewer["databaseId"]), bot=name.endswith("[bot]"))
 
     def _is_ours(self, author: Actor) -> bool:
         return author.id in {each.id for each in self.ours()}

@@ -96,6 +96,7 @@ def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
     )
     tracking = publication.attempt("the tracking issue", lambda: publish_tracking(publication, number))
     publication.is_complete = publication.is_stopped and not publication.notes and not publication.has_more
+    publication.attempt("auto-merge", lambda: enable_auto_merge(publication, pull))
     publication.attempt("the labels", lambda: set_state_labels(publication, pull))
     comment = publication.attempt(
         "the status comment",
@@ -241,6 +242,13 @@ def update_draft_state(publication: Publication, pull: Pull, *, done: bool) -> N
     was_done = publication.config.labels.done in pull.labels
     if done != was_done and pull.draft is done:
         publication.hub.set_draft(pull, draft=not done)
+
+
+def enable_auto_merge(publication: Publication, pull: Pull) -> None:
+    """Enable it when the pull request becomes ready, so that people can disable it."""
+    method = publication.config.auto_merge
+    if method != "off" and is_ready_for_review(publication) and publication.config.labels.done not in pull.labels:
+        publication.hub.enable_auto_merge(pull, method)
 
 
 def is_ready_for_review(publication: Publication) -> bool:

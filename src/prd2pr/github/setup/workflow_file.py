@@ -13,13 +13,20 @@ from prd2pr.templating import render_template
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
 VERIFY_PATH = ".github/workflows/prd2pr-verify.yml"
-PINNED_ACTION = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
+PINNED_ACTION = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 KEY_SECRETS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 NOTIFY_URLS = Notify().urls_from  # `action/ready.sh` uses this name too
 
 
 def render_workflow(config: Config, branch: str, action: str = "") -> str:
-    values = {"branch": branch, "paths": push_paths(config), "keys": list_key_names(config), "notify": NOTIFY_URLS}
+    base = config.base_branch or branch
+    values = {
+        "branch": branch,
+        "base": base,
+        "paths": push_paths(config),
+        "keys": list_key_names(config),
+        "notify": NOTIFY_URLS,
+    }
     jobs = config.story_jobs > 1
     return render_template("init/workflow.yml.j2", {**values, "jobs": jobs, "action": action or find_own_action_ref()})
 

@@ -14,7 +14,7 @@ from prd2pr.server.settings import ServerSettings
 DEFAULT_API, DEFAULT_WEB = "https://api.github.com", "https://github.com"
 WEBHOOK_PATH, CALLBACK_PATH = "/webhook", "/setup/callback"
 NAME_LIMIT = 34  # GitHub's limit for the name of an App
-ORGANIZATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
+ORGANIZATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104 - only compared, not bound
 
