@@ -395,7 +395,7 @@ def test_root_cause_in_the_tests_leads_to_a_contradiction() -> None:
     of_tests = debugger.format_debugger_advice(
         debugger.DebuggerAnswer.model_validate({**facts, "lies_in": "the tests"})
     )
-    assert "4 is not 5." in of_code and "- Count." in of_code
+    assert "4 is not 5." in of_code and "1. Count." in of_code
     assert "contradiction" not in of_code
     assert "submit `contradiction`" in of_tests
 

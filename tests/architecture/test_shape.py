@@ -72,7 +72,7 @@ BRANCH_WRITES = {
         "server/projection/mirrors.py",
         "state/git.py",
     },
-    "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py"},
+    "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py", "workflow/planning/spikes.py"},
     "push": {"github/branch_writer.py"},
     "push_ref": {"github/jobs/wave_scheduler.py", "github/prd_run.py"},
 }

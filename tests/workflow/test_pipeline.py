@@ -448,3 +448,19 @@ def test_plan_lists_the_cost_of_each_role_and_writes_nothing(full: World) -> Non
     ]  # fmt: skip
     assert {line.split()[0] for line in lines[guess + 1 : -1]} >= {"architect", "builder", "review", "retrospective"}
     assert full.git("branch", "--list", "prd2pr/*") == ""
+
+
+@pytest.mark.slow
+def test_branches_of_experiments_are_deleted_when_the_prd_is_done(full: World) -> None:
+    full.answers["calc/plan/research/1/1"] = say({**RESEARCH, "unknowns": UNKNOWNS})
+    for n, result in ((1, "Adding works."), (2, "Doubling works.")):
+        full.answers[f"calc/plan/spike/{n}/1"] = experiments(result)
+    assert full.next().status == 0
+    assert "prd2pr/spike/calc/1" in (kept := full.git("branch", "--list", "prd2pr/spike/*"))
+    assert "prd2pr/spike/calc/2" in kept
+    full.git("checkout", "-q", "prd2pr/spike/calc/2")
+    full.git("commit", "-q", "--allow-empty", "-m", "Try more")
+    full.git("checkout", "-q", "main")
+    done = full.run()
+    assert done.status == 0, done.out + done.err
+    assert full.git("branch", "--list", "--format=%(refname:short)", "prd2pr/spike/*") == "prd2pr/spike/calc/2"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import SETTLED
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, StateByHand, StepsLost, Stopped
+from prd2pr.github.branch_writer import delete_remote_branch, sync_branch
 from prd2pr.github.command_queue import CommandQueue
 from prd2pr.github.commands.request import CommandRequest
 from prd2pr.github.comment_once import post_problem
@@ -91,7 +93,12 @@ def open_prd_run(found: RemotePrd, queue: CommandQueue, *, requested: bool) -> P
     run = PrdRun(context, session, queue, None if pull and pull.merged else pull, activity)
     run.session = replace(
         session,
-        host=replace(session.host, waits_for_budget=lambda: not run.activity.requested and is_waiting_for_budget(run)),
+        host=replace(
+            session.host,
+            waits_for_budget=lambda: not run.activity.requested and is_waiting_for_budget(run),
+            fetch_branch=partial(sync_branch, context.git, context.remote),
+            on_branch_deleted=partial(delete_remote_branch, context.remote),
+        ),
     )
     run.activity.blocked_before = pull is not None and context.config.labels.blocked in pull.labels
     run.activity.not_wanted = check_still_wanted(found) if head is not None else None

@@ -90,7 +90,6 @@ class ExceededPlan:
     actual_steps: int
     ratio: float
     added_stories: tuple[str, ...]  # added by people after the plan
-    archived: bool
 
 
 def find_scope_creep(
@@ -98,13 +97,12 @@ def find_scope_creep(
 ) -> tuple[ExceededPlan, ...]:
     """Return the PRDs that took more than `times` their planned steps, the worst first."""
     rows = index.rows(
-        "SELECT id, feature_request, status, planned_steps, actual_steps, added_stories, updated_at"
+        "SELECT id, feature_request, status, planned_steps, actual_steps, added_stories"
         " FROM pipeline_states WHERE planned_steps > 0 AND actual_steps > planned_steps * ?"
         " AND (status != 'IDLE' OR updated_at IS NULL OR updated_at > ?)"
         " ORDER BY CAST(actual_steps AS REAL) / planned_steps DESC, id",
         (times, subtract_days(now, keeping.pipelines_days)),
     )
-    archive = subtract_days(now, keeping.archive_after_days)
     return tuple(
         ExceededPlan(
             id=prd,
@@ -114,9 +112,8 @@ def find_scope_creep(
             actual_steps=actual,
             ratio=round(actual / planned, 3),
             added_stories=tuple(json.loads(added)),
-            archived=status == "IDLE" and updated is not None and updated <= archive,
         )
-        for prd, title, status, planned, actual, added, updated in rows
+        for prd, title, status, planned, actual, added in rows
     )
 
 

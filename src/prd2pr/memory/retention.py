@@ -21,7 +21,6 @@ class RetentionPolicy:
     agent_logs_days: int = 90
     docs_cache_days: int = 7
     pipelines_days: int = 365
-    archive_after_days: int = 90
 
 
 DEFAULT_RETENTION = RetentionPolicy()

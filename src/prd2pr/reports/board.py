@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.machines.approval import ApprovalMode
+from prd2pr.domain.machines.branch_records import share_field_sets
 from prd2pr.domain.paths import CONVENTIONS, PathRules
-from prd2pr.domain.records import share_field_sets
 from prd2pr.reports.pull_request import add_patches, compute_planning_cost, read_screenshots, read_step_commits
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.state.git import Git

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from prd2pr.domain.evidence import Coverage, Evidence, Proof, RunSummary, TestResult, Verdict
+from prd2pr.domain.machines.branch_records import share_field_sets
 from prd2pr.domain.machines.story_machine import GATED
-from prd2pr.domain.records import Cycle, Document, Phase, RunRecord, Step, share_field_sets
+from prd2pr.domain.records import Cycle, Document, Phase, RunRecord, Step
 from prd2pr.errors import StateCorrupted
 from prd2pr.state.codec import decode_document
 from prd2pr.state.store import BranchState

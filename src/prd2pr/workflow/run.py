@@ -49,6 +49,7 @@ from prd2pr.workflow.planning.replan import (
     reload_changed_prd,
     replan,
 )
+from prd2pr.workflow.planning.spikes import delete_spike_branches
 from prd2pr.workflow.regression_check import check_regressions
 from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.session import Session
@@ -162,6 +163,7 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
     if stop.outcome == "done":
         with suppress(BranchMoved):  # the next run completes the PRD
             complete_finished_prd(session, get_current_head(session))
+        delete_spike_branches(session, get_current_head(session))
     return RunOutcome(get_current_head(session), steps, stop, session)
 
 

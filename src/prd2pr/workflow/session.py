@@ -164,6 +164,8 @@ class HostState:
     continues: bool = False  # another step follows this one
     on_command_done: Callable[[ProcessedItem], None] = lambda _: None  # called before the commit that answers it
     waits_for_budget: Callable[[], bool] = lambda: False  # the last run stopped at its budget and asked a person
+    fetch_branch: Callable[[str], object] = lambda _: None  # called before a branch of another purpose is read
+    on_branch_deleted: Callable[[str, str], object] = lambda _, __: None  # with the branch and its last head
     reload_prd: Callable[[Session], Session] = lambda session: session  # with the PRD's current text
 
 

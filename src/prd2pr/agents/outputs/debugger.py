@@ -16,7 +16,9 @@ class DebuggerAnswer(Record):
     lies_in: Literal["the code", "the tests", "the story", "the surroundings"] = Field(
         description="Where it has to be fixed."
     )
-    do_instead: tuple[str, ...] = Field(min_length=1, max_length=6, description="Steps, each one sentence.")
+    do_instead: tuple[str, ...] = Field(
+        min_length=1, max_length=6, description="Fixes, each one sentence, the most important first."
+    )
     keep: str = Field(default="", max_length=400, description="What earlier attempts had right.")
     lesson: str = Field(max_length=300, description="One sentence that spares the next story the same mistake.")
 
@@ -31,7 +33,7 @@ def format_debugger_advice(answer: DebuggerAnswer) -> str:
     return "\n".join(
         [
             f"Root cause, from a review of all attempts (it lies in {answer.lies_in}): {answer.root_cause}",
-            *(f"- {step}" for step in answer.do_instead),
+            *(f"{rank}. {fix}" for rank, fix in enumerate(answer.do_instead, start=1)),
             *([f"Keep: {answer.keep}"] if answer.keep else []),
             *contradiction,
         ]

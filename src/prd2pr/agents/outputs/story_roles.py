@@ -30,6 +30,8 @@ class DesignAnswer(WorkReport):
     source_paths: tuple[str, ...] = Field(max_length=6)
     test_paths: tuple[str, ...] = Field(max_length=6)
     decisions: tuple[str, ...] = Field(max_length=12)
+    entry_point: str = Field(default="", max_length=200)
+    imports: tuple[str, ...] = Field(default=(), max_length=12)
 
     def design(self) -> Design:
         return Design(
@@ -38,6 +40,8 @@ class DesignAnswer(WorkReport):
             source_paths=self.source_paths,
             test_paths=self.test_paths,
             decisions=self.decisions,
+            entry_point=self.entry_point,
+            imports=self.imports,
         )
 
 

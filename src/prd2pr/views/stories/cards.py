@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.domain.machines.branch_records import share_field_sets
 from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import (
@@ -18,7 +19,6 @@ from prd2pr.domain.records import (
     Spend,
     Step,
     Story,
-    share_field_sets,
 )
 from prd2pr.domain.wording import clean_line, clip, count, format_ordinal
 from prd2pr.views.models import (

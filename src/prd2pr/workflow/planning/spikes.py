@@ -9,10 +9,12 @@ from prd2pr.agents.outputs.research import ResearchQuestion
 from prd2pr.agents.outputs.story_roles import SpikeAnswer
 from prd2pr.agents.roles import SPIKE
 from prd2pr.agents.task import AttemptContext, RoleMaterial
+from prd2pr.domain.memory_records import SpikeRecord
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import BranchMoved, BranchProblem, HubProblem, ModelRefused, TranscriptEnded
+from prd2pr.memory.commit import read_memory_records
 from prd2pr.state.commit_message import format_message, format_subject
 from prd2pr.workflow.commits.phase_commit import refuse_secrets
 from prd2pr.workflow.roles.consultation import find_kept_record, keep_role_record
@@ -20,6 +22,7 @@ from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignme
 from prd2pr.workflow.session import Session
 
 MAX_BRANCHES = 20
+SPIKE_SUBJECT = "spike"
 
 
 def run_spikes(session: Session, head: str, code_tree: str, questions: Sequence[ResearchQuestion]) -> None:
@@ -84,7 +87,7 @@ def commit_spike(session: Session, head: str, work: RoleWork[SpikeAnswer], quest
     """Commit the experiment to the first free branch name and return that name, or an empty string on failure."""
     git = session.git
     tree = git.join_state(work.code_tree, head)
-    subject = format_subject("spike", session.prd.id, question)
+    subject = format_subject(SPIKE_SUBJECT, session.prd.id, question)
     body = "An experiment that answers a question before the plan. It is never merged."
     try:
         sha = git.commit(tree, [git.rev(head)], format_message(subject, body, ()), session.clock.now())
@@ -101,3 +104,15 @@ def commit_spike(session: Session, head: str, work: RoleWork[SpikeAnswer], quest
     except (BranchProblem, HubProblem) as problem:
         session.progress.say("note", text=f"the experiment could not be kept on a branch: {problem.what}")
     return ""
+
+
+def delete_spike_branches(session: Session, head: str) -> None:
+    """Delete the branches of the PRD's experiments, whose results are in memory. Branches with other commits stay."""
+    for spike in read_memory_records(session.git, head, SpikeRecord):
+        if spike.prd != session.prd.id or not spike.branch.startswith(f"{session.config.branch_prefix}spike/"):
+            continue
+        session.host.fetch_branch(spike.branch)
+        tip = session.git.branch_head(spike.branch)
+        is_untouched = tip and session.git.commit_info(tip).subject.startswith(f"{SPIKE_SUBJECT}({session.prd.id})")
+        if tip and is_untouched and session.git.delete_branch(spike.branch, tip):
+            session.host.on_branch_deleted(spike.branch, tip)
