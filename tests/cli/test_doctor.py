@@ -122,6 +122,13 @@ def test_the_workflow_is_not_on_the_default_branch(hosted):
     assert "not on the default branch" in check["found"] and "merge" in check["remedy"]
 
 
+def test_signed_commits_need_the_api(hosted):
+    assert hosted.doctor()["signed commits"]["found"] == "not required"
+    hosted.repo.signed_branches = ["main"]
+    check = hosted.doctor()["signed commits"]
+    assert check["mark"] == "wrong" and "`main`" in check["found"] and "commit: api" in check["remedy"]
+
+
 def test_what_the_token_may_not_read_is_not_called_fine(hosted):
     found = hosted.doctor(by="wendy")
     assert marks(found, "published", "pull requests") == ["ok", "unchecked"]

@@ -165,6 +165,7 @@ def _git(job: Say) -> None:
 def _repository(job: Say, ada: Say) -> None:
     assert job("GET", R)["default_branch"] == "main"
     assert job("GET", f"{R}/collaborators/tria/permission")["role_name"] == "triage"
+    assert job("GET", f"{R}/rules/branches/main") == []
     assert job("GET", f"{R}/branches/prd2pr/calc")["protected"] is False
     assert job("GET", f"{R}/commits/main")["commit"]["message"] == "start"
     assert base64.b64decode(job("GET", f"{R}/contents/README.md?ref=main")["content"]) == b"Calc\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from fakes.github import shapes
-from fakes.github.context import Context, Route, found
+from fakes.github.context import PAGING, Context, Route, found
 from fakes.github.wire import Answer, Json, Refusal, no_scope, not_found
 
 R = "/repos/{owner}/{repo}"
@@ -90,6 +90,13 @@ def commit(ctx: Context, sha: str) -> Json:
     }  # fmt: skip
 
 
+def list_rules(ctx: Context) -> Answer:
+    """The active rules for a branch, which need not exist."""
+    source = {"ruleset_source_type": "Repository", "ruleset_source": ctx.repo.full_name, "ruleset_id": 1}
+    signed = ctx.params["branch"] in ctx.repo.signed_branches
+    return found([{"type": "required_signatures", **source}] if signed else [])
+
+
 def get_contents(ctx: Context) -> Answer:
     path, ref = ctx.params["path"], ctx.request.query.get("ref", ctx.repo.default_branch)
     rev = ctx.bare.resolve(ref)
@@ -115,6 +122,7 @@ ROUTES = (
     Route("GET", R, get_repository),
     Route("GET", f"{R}/collaborators/{{username}}/permission", get_permission),
     Route("GET", f"{R}/branches/{{branch*}}", get_branch, "contents:read"),
+    Route("GET", f"{R}/rules/branches/{{branch*}}", list_rules, query=PAGING),
     Route("GET", f"{R}/commits/{{ref}}", get_commit, "contents:read"),
     Route("GET", f"{R}/contents/{{path*}}", get_contents, "contents:read", query=frozenset({"ref"})),
     Route("GET", "/user", get_user),

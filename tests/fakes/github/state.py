@@ -148,6 +148,7 @@ class Repository:
     actions_may_open_pulls: bool = True
     drafts: bool = True
     auto_merge: bool = False  # the repository's setting
+    signed_branches: list[str] = field(default_factory=list)  # where a rule requires signed commits
     required_checks: list[str] = field(default_factory=list)  # of the default branch's ruleset
     secrets: list[str] = field(default_factory=list)  # names
     labels: dict[str, Label] = field(default_factory=dict)  # by name in lower case

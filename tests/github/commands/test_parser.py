@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,20 @@ def test_help_lists_what_is_allowed_now():
     assert not rows["/sprint start"]
     assert rows["/tdd commit-code [STORY]"]
     assert not rows["/tdd commit-tests [STORY]"]
+
+
+def test_help_begins_with_the_most_useful_commands():
+    rows = list_help_rows(MachineStates(ProjectState.BACKLOG_READY))
+    assert [row.example.split(" auth")[0] for row in rows[:4]] == ["/approve", "/tdd next", "/tdd run", "/tdd status"]
+    assert len(rows) == len(COMMANDS)
+
+
+def test_every_command_can_be_written_with_tdd():
+    for spec in COMMANDS.values():
+        (plain,) = parse_comment(spec.examples[0])
+        (short,) = parse_comment(f"/tdd {spec.examples[0].removeprefix('/tdd ').removeprefix('/')}")
+        assert isinstance(plain, ParsedCommand) and isinstance(short, ParsedCommand)
+        assert replace(short, written=plain.written) == plain
 
 
 def test_help_about_one_command_or_a_family():
@@ -237,6 +252,11 @@ def test_a_comment_holds_at_most_twenty_commands_and_reports_the_rest():
         ("/tdd help sprint", ParsedCommand("tdd help", about="sprint")),
         ("/tdd help /sprint plan", ParsedCommand("tdd help", about="sprint plan")),
         ("/tdd help next", ParsedCommand("tdd help", about="tdd next")),
+        ("/tdd help tdd approve", ParsedCommand("tdd help", about="approve")),
+        ("/tdd approve auth-2", ParsedCommand("approve", stories=("auth-2",))),
+        ("/TDD sprint Plan auth-1", ParsedCommand("sprint plan", stories=("auth-1",))),
+        ("/tdd skip-task auth-1", ParsedCommand("skip_task", stories=("auth-1",))),
+        ("/tdd backlog prioritize auth-2 1", ParsedCommand("backlog prioritize", stories=("auth-2",), number=1)),
     ],
 )
 def test_arguments(line, expected):
@@ -292,6 +312,7 @@ def test_a_text_that_is_only_too_long_is_otherwise_valid():
         ("/sprint stats please", "/sprint stats", "/sprint status"),
         ("/tdd", "/tdd", "/tdd help"),
         ("/backlog", "/backlog", "/tdd help"),
+        ("/tdd aprove", "/tdd aprove", "/tdd approve"),
         ("/approve!", "/approve!", "/approve"),
         ("/state, please", "/state,", "/state"),
     ],

@@ -113,7 +113,7 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
     repository = api.get(join_path("repos", api.owner, api.name))
     yield run_access_check(api, repository)
     yield from run_default_branch_check(git, str(repository.get("default_branch") or ""))
-    for check in (check_published_action, check_pull_permission, check_secret_names):
+    for check in (check_published_action, check_pull_permission, check_signatures, check_secret_names):
         try:
             yield check(api, config)
         except (ScopeMissing, NotFoundThere):
@@ -125,6 +125,7 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
 NAMES = {
     "check_published_action": "published",
     "check_pull_permission": "pull requests",
+    "check_signatures": "signed commits",
     "check_secret_names": "secrets",
 }
 
@@ -179,6 +180,23 @@ def check_pull_permission(api: RepositoryApi, _: Config) -> SetupCheck:
             PULLS_SETTING_REMEDY,
         )
     return SetupCheck("pull requests", "ok", "GitHub Actions is allowed to open pull requests")
+
+
+def check_signatures(api: RepositoryApi, config: Config) -> SetupCheck:
+    """Check whether the rules of the base or of our branches require signed commits."""
+    base = config.base_branch or str(api.get(join_path("repos", api.owner, api.name))["default_branch"])
+    branches = (base, f"{config.branch_prefix}example")
+    signed = [each for each in branches if has_rule(api, each, "required_signatures")]
+    if signed and config.commit == "git":
+        where = " and ".join(f"`{each}`" for each in signed)
+        return SetupCheck(
+            "signed commits", "wrong", f"a rule of {where} requires signed commits", "set `commit: api` in .prd2pr.yml"
+        )
+    return SetupCheck("signed commits", "ok", "signed through the API" if config.commit == "api" else "not required")
+
+
+def has_rule(api: RepositoryApi, branch: str, kind: str) -> bool:
+    return any(row["type"] == kind for row in api.pages(api.path("rules", "branches", branch)))
 
 
 def check_secret_names(api: RepositoryApi, config: Config) -> SetupCheck:

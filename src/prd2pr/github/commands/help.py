@@ -11,6 +11,7 @@ from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS
 from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.github.messages.query_replies import HelpRow
 
+MOST_USEFUL = ("approve", "tdd run", "tdd next", "tdd status")
 RUN_COMMANDS = frozenset({"next", "run"})
 # Work by a role or a gate also needs an active project, even if the story's state machine allows it.
 WORK_STATES = {
@@ -32,10 +33,10 @@ class MachineStates:
 
 
 def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
-    """Return all commands, or those that `about` names: a single one (`sprint plan`) or a family (`sprint`)."""
+    """Return all commands, the most useful ones first, or those that `about` names: `sprint plan`, or `sprint`."""
     return tuple(
         HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=is_allowed(spec, now))
-        for spec in COMMANDS.values()
+        for spec in sorted(COMMANDS.values(), key=lambda spec: spec.name not in MOST_USEFUL)
         if not about or spec.name == about or spec.name.startswith(f"{about} ")
     )
 
@@ -76,6 +77,7 @@ Write a command at the start of a line in a new comment below the pull request, 
 tracking issue. A comment may contain up to 20 commands; they are executed in order.
 
 - Reviews and comments on a line of the diff are not read: write a separate comment.
+- Every command can also be written with `/tdd`, as in `/tdd approve` or `/tdd sprint plan`, which no other bot reads.
 - Commands are case-insensitive, and `-` and `_` are the same.
 - Commands in a quote, list, heading, table, code, HTML or link do not count; nor do those in an edited comment: write a
   new one.

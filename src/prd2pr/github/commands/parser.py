@@ -95,6 +95,7 @@ class BadArguments(KnownCommand):
 
 ParsedLine = ParsedCommand | UnknownCommand | BadArguments
 
+OTHER_FIRST_WORDS = tuple(word for word in FIRST_WORDS if word != "tdd")
 _WORDS = "|".join(FIRST_WORDS).replace("_", "[_-]")
 _OWN_COMMAND = re.compile(rf"/(?:{_WORDS})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _ANY_COMMAND = re.compile(r"^[ \t]*/([a-z][a-z_-]{3,24})(?![\w/-])", re.IGNORECASE | re.ASCII | re.MULTILINE)
@@ -131,6 +132,10 @@ def parse_line(line: str) -> ParsedLine | None:
         return _parse_joined(line) or _parse_near_word(line)
     words = line.split(maxsplit=2)
     names = [_fold_word(word) for word in words[:2]]
+    if names[0] == "tdd" and len(names) > 1 and names[1] in OTHER_FIRST_WORDS:
+        parsed = parse_line(f"/{_text_after(line, 1)}")  # every command can be written with /tdd
+        assert parsed is not None, "it begins with the first word of a command"
+        return parsed if isinstance(parsed, UnknownCommand) else replace(parsed, written=line[:200])
     for name, rest in ((" ".join(names), _text_after(line, 2)), (names[0], _text_after(line, 1))):
         if name in _SPECS_BY_FOLDED_NAME:
             return _read_arguments(_SPECS_BY_FOLDED_NAME[name], rest, line)
@@ -180,6 +185,8 @@ def _unknown_command(words: list[str]) -> UnknownCommand:
     if len(words) == 1:
         return UnknownCommand(written, "/tdd help")
     meant = _guess_word(words[1][:60], [name.split()[1] for name in family])
+    if not meant and first == "tdd":
+        meant = _guess_word(words[1][:60], list(OTHER_FIRST_WORDS))
     return UnknownCommand(written, f"/{first} {meant}" if meant else "")
 
 
@@ -287,7 +294,8 @@ def _take_circuit(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
 
 def _take_command(_: Slot, rest: str, command: ParsedCommand) -> _SlotResult:
     name = " ".join(_fold_word(word) for word in rest.split()[:3])
-    known = _SPECS_BY_FOLDED_NAME.get(name) or _SPECS_BY_FOLDED_NAME.get(f"tdd {name}")
+    spellings = (name, f"tdd {name}", name.removeprefix("tdd "))
+    known = next((spec for each in spellings if (spec := _SPECS_BY_FOLDED_NAME.get(each))), None)
     if known is None and name and name not in FIRST_WORDS:
         return _ArgumentProblem(f"there is no command `{name[:60]}`")
     return replace(command, about=known.name if known else name), ""
