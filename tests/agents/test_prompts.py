@@ -16,13 +16,15 @@ import pytest
 from prd2pr.agents.findings_text import format_findings
 from prd2pr.agents.models.base import Text
 from prd2pr.agents.outputs.story_roles import merge_schemas
-from prd2pr.agents.prompts import build_prompt
+from prd2pr.agents.prompts import build_prompt, render_unseen_stories
 from prd2pr.agents.roles import (
     ARCHITECT,
     BUILDER,
+    EXAMPLES,
     FUSED,
     MODEL_ROLES,
     PLANNER,
+    PROGRAMMER,
     REFACTORER,
     ROLES,
     TESTER,
@@ -38,6 +40,7 @@ from prd2pr.agents.task import (
     RoleTask,
     StoryBackground,
 )
+from prd2pr.agents.tool_loop import build_conversation_tools, build_first_request
 from prd2pr.agents.tools import TOOLS, build_tools
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.costs.context_budget import ContextBudget
@@ -54,6 +57,7 @@ from prd2pr.domain.records import (
     Story,
 )
 from prd2pr.domain.stack import PYTHON, Stack
+from prd2pr.planning.classification import quote_requirement
 from prd2pr.planning.parts import PlanPart
 from prd2pr.planning.plan_diff import PlanChange
 from prd2pr.prd.diff import ChangedRequirement, RequirementChange
@@ -100,7 +104,8 @@ def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
             return replace(task, design=None)
         case "programmer":
             stories = (task.story,) if task.story else ()
-            return vary(replace(task, story=None, stories=stories, design=None), hidden_examples={"in_run": False})
+            converse = replace(task, story=None, design=None, material=RoleMaterial(memory, stories=stories))
+            return vary(converse, hidden_examples={"in_run": False})
         case "tester":
             return vary(task, hidden_examples={"in_task": True})
         case "builder" | "refactorer" | "review" | "pattern_validator" | "debugger":
@@ -390,8 +395,12 @@ def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
 def test_prompts_are_small(role: Role[Any], task: RoleTask) -> None:
     system, *others = blocks_of(role, vary(task_for(role, task), material=RoleMaterial()))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
-    assert len(system.text) / CHARS_A_TOKEN < 750
-    assert len(step.text) / CHARS_A_TOKEN < 600
+    if role.shared_start:  # all rules and the form of the answer are in the step
+        assert len(system.text) / CHARS_A_TOKEN < 230
+        assert len(step.text) / CHARS_A_TOKEN < 850
+    else:
+        assert len(system.text) / CHARS_A_TOKEN < 750
+        assert len(step.text) / CHARS_A_TOKEN < 600
 
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
@@ -439,6 +448,42 @@ def test_prompt_for_a_part(task: RoleTask, story: Story) -> None:
     first = vary(whole, plan={"part": PlanPart(1, 2, task.prd, task.prd.requirements[:1])})
     assert blocks_of(PLANNER, part)[:-1] == blocks_of(PLANNER, first)[:-1]
     assert blocks_of(PLANNER, part)[-2].cache, "what they share is worth caching"
+
+
+def test_plan_hidden_examples_and_conversation_begin_alike(task: RoleTask) -> None:
+    """The later calls read the part with PRD and files from the provider's cache."""
+    assert task.story is not None
+    stories = RoleMaterial(stories=(task.story,))
+    before, after = (replace(task, story=None, design=None, material=each) for each in (RoleMaterial(), stories))
+    plan, examples, build = (blocks_of(*each) for each in ((PLANNER, before), (EXAMPLES, after), (PROGRAMMER, after)))
+    shared = plan[:-1]
+    assert shared[-1].cache
+    assert any("# Files that the PRD concerns" in block.text for block in shared)
+    assert examples[: len(shared)] == build[: len(shared)] == shared
+    assert examples[len(shared)] == build[len(shared)], "the stories follow"
+    tools = [build_first_request(role, each, None).tools for role, each in ((PLANNER, before), (EXAMPLES, after))]
+    assert tools[0] == tools[1] == build_conversation_tools()
+
+
+def test_files_of_the_stories_follow_what_the_calls_share(task: RoleTask, story: Story) -> None:
+    """The plan may name a file that the PRD does not: it must not change the shared part."""
+    files = {f"src/m{n}.py": f"X = {n}\n" * 9_000 for n in range(9)}
+    later = story.model_copy(update={"source_paths": ("src/small.py",)})
+    material = RoleMaterial(stories=(later,))
+    one = vary(replace(task, story=None, design=None), codebase={"files": {**files, "src/small.py": "# small\n"}})
+    added = blocks_of(PROGRAMMER, replace(one, material=material))[-2].text
+    assert "# small" in added
+    assert "# small" not in "".join(block.text for block in blocks_of(PLANNER, one))
+
+
+def test_criterion_in_the_words_of_the_prd_is_not_repeated(task: RoleTask, story: Story) -> None:
+    requirement = task.prd.requirements[0]
+    own = Criterion(id="loyalty-1.c1", text=quote_requirement(requirement), requirements=(requirement.id,))
+    other = own.model_copy(update={"id": "loyalty-1.c2", "text": "Something else"})
+    shown = story.model_copy(update={"criteria": (own, other)})
+    text = render_unseen_stories(task.prd, (shown,), "")
+    assert f"loyalty-1.c1: {requirement.id}\n" in text
+    assert f"loyalty-1.c2: Something else [{requirement.id}]" in text
 
 
 def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:

@@ -15,7 +15,7 @@ from fakes.scripted_model import ScriptedModel, done, says, write
 from prd2pr.agents.models.base import Reply, Request, Text, ToolResult
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, MODEL_ROLES, PLANNER, REFACTORER, TESTER, Role
 from prd2pr.agents.task import RoleTask
-from prd2pr.agents.tool_loop import RoleResult, run_role
+from prd2pr.agents.tool_loop import RoleResult, build_conversation_tools, run_role
 from prd2pr.agents.tools import TestToolRun, Toolbox
 from prd2pr.agents.workspace import Workspace
 from prd2pr.domain.evidence import Failure, FailureKind, RunReport, TestResult
@@ -284,8 +284,9 @@ def test_planner_answers_with_structured_output(work: Any, task: RoleTask, text:
     assert result.stop == "done"
     assert [story.key for story in result.output.stories] == ["s1"]
     request = model.requests[0]
-    assert request.tools == ()
+    assert request.tools == build_conversation_tools(), "as in the conversation, whose cached prefix it begins"
     assert request.output_schema is not None
+    assert request.schema_in_prompt
     assert "$ref" not in str(request.output_schema)
     assert request.purpose.key() == "loyalty/plan/planner/1/1"
 

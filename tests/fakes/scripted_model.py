@@ -39,7 +39,8 @@ class ScriptedModel:
 def check_request(request: Request) -> None:
     assert request.model, "no model is named"
     assert request.messages, "no message"
-    assert not (request.tools and request.output_schema), "tools and structured output at once"
+    structured = request.output_schema is not None and not request.schema_in_prompt
+    assert not (request.tools and structured), "tools and structured output at once"
     expected = "user"
     for message in request.messages:
         assert message.role == expected, "turns must alternate, beginning with the user's"

@@ -39,9 +39,7 @@ def good(request: Request) -> Reply:
     assert request.purpose.role == "planner", request.purpose
     text = prompt_text(request)
     part = re.search(r'<material name="to plan">\n(.*?)</material>', text, re.DOTALL)
-    names = (
-        re.findall(r"\b(?:N?FR)-\d+", part[1]) if part else re.findall(r"^(FR-\d+) \(functional", text, re.MULTILINE)
-    )
+    names = re.findall(r"\b(?:N?FR)-\d+", part[1]) if part else re.findall(r"^(FR-\d+)$", text, re.MULTILINE)
     return answer({"stories": [story(f"s{n}", name) for n, name in enumerate(dict.fromkeys(names), start=1)]})
 
 

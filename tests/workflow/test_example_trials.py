@@ -6,8 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from test_conversation import NAMES, PRD, SOURCE, deliver, key, number, plan, run_record, steps, submit
 
+from fakes.messages_api import MessagesApi
+from fakes.prompt_cache import PromptCache
+from prd2pr.agents.outputs.hidden_examples import ExamplesAnswer
 from world import Blocks, World, say, use
 
 AUTHOR = "calc/red/examples/1/1"
@@ -84,7 +88,7 @@ def test_one_call_writes_the_examples_of_all_stories(multiples):
     built(multiples)
     assert multiples.phases() == ["plan(calc)", *steps(*FEW)]
     assert run_record(multiples)["spend"]["calls"] == 3, "plan, stories, examples"
-    assert cycle(multiples)["held_out"]["tests"] == [f"{HIDDEN}::test_c1_example_1"]
+    assert cycle(multiples)["held_out"]["tests"] == [[HIDDEN, "test_c1_example_1"]]
     assert "assert double(70) == 140" in multiples.show("tests/unit/calc-1/test_calc_1_held_out.py")
     assert "GRN309" in findings(multiples, "calc-2"), "no example was given for it"
     assert not {"GRN309", "GRN310", "GRN311"} & {*findings(multiples)}
@@ -104,7 +108,7 @@ def test_wrong_code_is_refused_in_words(multiples):
     assert refused["codes"] == ["GRN308"]
     assert "Every number is multiplied" in refused["summary"]
     assert "70" not in json.dumps(refused)
-    assert cycle(multiples)["held_out"]["dropped"] == []
+    assert "dropped" not in cycle(multiples)["held_out"]
     assert multiples.verify().status == 0
 
 
@@ -219,3 +223,38 @@ def test_a_killed_run_asks_nobody_twice(multiples):
     del multiples.answers[AUTHOR], multiples.answers[judge_key()]
     built(multiples)
     assert multiples.phases() == ["plan(calc)", *steps(*FEW)]
+
+
+def test_the_author_reads_the_plan_from_the_cache_and_sees_nothing_written_for_the_prd(multiples):
+    """The second run asks for the examples of a story when the code of another is on the branch already."""
+    first, second = (
+        {f"calc-{at}": {"imports": f"from calc.multiples import {name}", "c1": f"assert {name}(7) == {7 + 7 * at}"}}
+        for at, name in enumerate(FEW, 1)
+    )
+    replies: list[Any] = [
+        json.dumps(small_plan()), {"content": deliver(FEW[:1])}, json.dumps(first),
+        {"content": deliver(FEW[1:], before=FEW[:1])}, json.dumps(second),
+    ]  # fmt: skip
+    with MessagesApi(replies, cache=PromptCache(minimum=200)) as api:
+        env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
+        for more in (("--story", "calc-1"), ()):
+            done = multiples.program("run", "prds/calc.md", "--model", "anthropic:claude-sonnet-5-5", *more, env=env)
+        assert done.status == 0, done.out + done.err
+    plan_call, _, early, build, late = (json.dumps(each) for each in api.bodies)
+    assert [each.read > 0 for each in api.counted] == [False, True, True, False, True]
+    assert "n * 2" in build
+    assert "n * 2" not in plan_call + early + late
+    assert all("output_config" not in each for each in api.bodies), "a form would split the cache"
+    assert cycle(multiples, "calc-2")["held_out"]["tests"], "the short form is read"
+
+
+def test_an_answer_of_the_author_that_is_no_list_of_tests_is_refused() -> None:
+    short = {"calc-1": {"imports": "import calc", "c1": ["assert 1", "assert 2"], "c2": "assert 3"}}
+    (read,) = ExamplesAnswer.model_validate(short).stories
+    assert (read.story, read.imports) == ("calc-1", "import calc")
+    assert [(each.criterion, each.test) for each in read.examples] == [
+        ("c1", "assert 1"), ("c1", "assert 2"), ("c2", "assert 3"),
+    ]  # fmt: skip
+    for wrong in ({"calc-1": {"c1": [7]}}, {"calc-1": {"c1": {"test": "x"}}}, {"calc-1": "assert 1"}, {"calc-1": None}):
+        with pytest.raises(ValidationError):
+            ExamplesAnswer.model_validate(wrong)

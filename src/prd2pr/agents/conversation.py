@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from prd2pr.agents.models.base import SUBMIT, Block, Reply, Text, ToolResult, ToolUse
 from prd2pr.agents.outputs.story_roles import StoryReport
 from prd2pr.agents.reply_parser import EARLIER_CALL_FAILED, NO_TOOL_CALLED
-from prd2pr.agents.roles import PROGRAMMER
+from prd2pr.agents.roles import PROGRAMMER, WRITE_TOOLS
 from prd2pr.agents.tools import ToolAnswer, Toolbox, call_tool, format_validation_error
 from prd2pr.domain.records import Spend
 
-DELIVERED = "delivered; the gate judges it next"
+DONE = "ok"  # of a write or a submit, since all of an answer's results are read again in each later request
 NOT_EXECUTED = "your answer was cut off at the length limit before it called a tool. Answer in smaller parts."
 
 
@@ -71,7 +71,7 @@ class AnswerReader:
     def _call(self, use: ToolUse) -> ToolAnswer:
         answer = call_tool(self.toolbox, use, PROGRAMMER.tools)
         self.failed = self.failed or answer.failed
-        return answer
+        return ToolAnswer(DONE) if use.name in WRITE_TOOLS and not answer.failed else answer
 
     def _submit(self, use: ToolUse) -> ToolAnswer:
         try:
@@ -84,7 +84,7 @@ class AnswerReader:
         tree, failed = self.snapshot(), self.failed and report.status != "contradiction"
         self.stories.append(SubmittedStory(report, self.base, tree, EARLIER_CALL_FAILED if failed else ""))
         self.base, self.failed = tree, False
-        return ToolAnswer(EARLIER_CALL_FAILED if failed else DELIVERED, failed=failed)
+        return ToolAnswer(EARLIER_CALL_FAILED if failed else DONE, failed=failed)
 
     def _refuse(self, feedback: str) -> ToolAnswer:
         self.failed = True

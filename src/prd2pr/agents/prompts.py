@@ -33,6 +33,8 @@ from prd2pr.agents.findings_text import format_findings
 from prd2pr.agents.models.base import Message, Text
 from prd2pr.agents.relevance import (
     find_covering_tests,
+    find_importing_tests,
+    find_named_files,
     find_relevant_files,
     format_design_text,
     format_story_text,
@@ -42,21 +44,32 @@ from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, RoleTask
 from prd2pr.domain.costs.context_budget import CHARACTERS_PER_TOKEN, MAX_FEEDBACK_CHARACTERS, divide_budget
 from prd2pr.domain.paths import get_story_test_root
-from prd2pr.domain.records import Story
+from prd2pr.domain.records import Prd, Story
 from prd2pr.domain.stack import Stack, is_python_stack
 from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
 from prd2pr.languages.registry import get_language
+from prd2pr.planning.classification import quote_requirement
 from prd2pr.planning.stack_assignment import format_stacks
 from prd2pr.prd.parser import find_interface_text
 from prd2pr.templating import Filters, get_environment
 from prd2pr.verification.gates.refactor import MEASURE_LABELS
 from prd2pr.verification.refactor_need import measure_sources
 
-FILTERS: Filters = {"fence": fence, "trim_to": trim}
+NO_FILES = ShownFiles((), ())
+SHOWN_START = 50  # characters of a requirement without an id by which it is found in the PRD
 COVERING_TESTS_LIMIT = 1_200  # characters of existing tests that cover the files changed by the story
 # The path prefix of a test file that is named after its story.
 _STORY_TEST_PREFIX = re.compile(r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII)
+
+
+def abbreviate_quoted(text: str, whole: str) -> str:
+    """Return the start of a text if it is part of the whole, which is shown above, and otherwise all of it."""
+    start = text[:SHOWN_START]
+    return f"{start.rsplit(' ', 1)[0]} …" if len(text) > SHOWN_START and start in whole else text
+
+
+FILTERS: Filters = {"fence": fence, "trim_to": trim, "abbreviate": abbreviate_quoted}
 
 # Each block of the first message: its template, its part in the token report, and whether a cached prefix ends there.
 SHARED_BLOCKS = (
@@ -72,12 +85,13 @@ STORY_BLOCKS = (
     ("tests", "tests", False),
     ("sources", "files", False),
 )
-# The blocks of a conversation, which shows all stories at once.
+# What the planner, the author of hidden examples and the programmer see in addition to the shared blocks. The first is
+# the same for all of them, the second for the last two; `added` is for the programmer alone.
 CONVERSATION_BLOCKS = (
-    ("relevant", "files", False),
-    ("stories", "story", False),
+    ("relevant", "files", True),
+    ("stories", "story", True),
+    ("added", "files", False),
 )
-PLANNER_BLOCKS = (("relevant", "files", False),)
 
 
 MAX_STORY_CHARACTERS = 6000  # of a story in a later message of a conversation
@@ -163,7 +177,7 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
 
     shared = (block for block in SHARED_BLOCKS if block[1] not in role.omitted_parts)
     about_story = (block for block in STORY_BLOCKS if block[1] not in role.omitted_parts)
-    about_stories = CONVERSATION_BLOCKS if role.converses else PLANNER_BLOCKS if role.sees_code else ()
+    about_stories = CONVERSATION_BLOCKS if role.shared_start else ()
     blocks = [
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in shared),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
@@ -186,7 +200,7 @@ def _drop_redundant_cache_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
 def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     files, stack, stacks = task.codebase.files, task.codebase.stack, task.codebase.stacks
     conventions = task.codebase.language_conventions
-    example = task.stories[0].id if task.stories else task.subject
+    example = task.material.stories[0].id if task.material.stories else task.subject
     return {
         "role": role,
         "task": task,
@@ -210,6 +224,7 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "test_directory": (directory := stack.test_directory(task.subject)),
         "test_file": (test_file := _choose_test_file(task, directory)),
         "limits": _compute_limits(task),
+        "own_words": frozenset(map(quote_requirement, task.prd.requirements)),
         "hidden_examples_file": conventions.held_out_file(test_file) if task.hidden_examples.in_task else "",
     }
 
@@ -240,7 +255,9 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     """
     code = task.codebase
     initial = _files_before_story(task) if code.files_at_start is None else code.files_at_start
-    whole = _build_map(task, initial, find_relevant_files(initial, task.prd.text), "map")
+    relevant = _select_relevant_files(task) if role.shared_start else NO_FILES
+    near_prd = find_relevant_files(initial, task.prd.text)
+    whole = _build_map(task, initial, near_prd, "map", full=dict(relevant.files))
     own_tests, limits = task.own_tests(), _compute_own_limits(task)
     others = {path: text for path, text in code.files.items() if path not in own_tests}
     near = _map_nearby_files(task, initial, others, whole) if task.story else RepositoryMap("")
@@ -258,7 +275,8 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "planned": select_full_files(code.files, early, limit=_planned_files_limit(task)),
         "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*code.files}),
         "sources": select_full_files(code.files, late, limit=limits["sources"]),
-        "relevant": _select_relevant_files(task) if role.converses or role.sees_code else ShownFiles((), ()),
+        "relevant": relevant,
+        "added": _select_added_files(task, relevant) if role.converses else NO_FILES,
         "used": _map_used_files(task, others, whole.detailed | near.detailed) if task.design else "",
         "tests_unseen": own_tests if "tests" in role.omitted_parts else (),
     }
@@ -272,17 +290,25 @@ def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
 
 
 def _select_relevant_files(task: RoleTask) -> ShownFiles:
-    """Select the files that the PRD names or its stories plan to change, what these import, and their tests.
+    """Select the files that the PRD names, what these import, and their tests: before and after the plan the same.
 
     If the repository is small, all source files are selected, which is cheaper than another turn.
     """
-    planned = (path for story in task.stories for path in story.source_paths)
-    wanted = find_relevant_files(task.codebase.files, task.prd.text, planned)
     files, limit = task.codebase.files, task.context_budget.own_characters
+    wanted = find_relevant_files(files, task.prd.text, find_named_files(files, task.prd.text))
     others = [path for path in sorted(files) if path.endswith(CODE_ENDINGS) and not path.startswith("tests/")]
     is_small = sum(len(files[path]) for path in {*others, *wanted}) <= limit // 2
     shown = (task.codebase.stack.shared_helper, *wanted, *(others if is_small else ()))
     return select_full_files(files, shown, limit=limit)
+
+
+def _select_added_files(task: RoleTask, shown: ShownFiles) -> ShownFiles:
+    """Select the files that the stories plan to change, and their tests, unless they are shown already."""
+    files = task.codebase.files
+    planned = [path for story in task.material.stories for path in story.source_paths]
+    seen = {*dict(shown.files), *shown.left_out}
+    wanted = (path for path in (*planned, *find_importing_tests(files, planned)) if path not in seen)
+    return select_full_files(files, wanted, limit=task.context_budget.own_characters)
 
 
 def render_next_delivery(variables: Mapping[str, object]) -> str:
@@ -291,11 +317,12 @@ def render_next_delivery(variables: Mapping[str, object]) -> str:
     return get_environment(FILTERS).get_template("prompts/next_delivery.j2").render(absent | dict(variables)).strip()
 
 
-def render_unseen_stories(stories: Iterable[Story], seen: str) -> str:
+def render_unseen_stories(prd: Prd, stories: Iterable[Story], seen: str) -> str:
     """Render the stories that are not in the conversation yet, or whose description has changed since."""
     template, limits = get_environment(FILTERS).get_template("prompts/wanted_story.j2"), {"story": MAX_STORY_CHARACTERS}
+    own_words = frozenset(map(quote_requirement, prd.requirements))
     unseen = (each for each in stories if f'"story {each.id}"' not in seen or each.description not in seen)
-    return "\n".join(template.render(story=each, limits=limits).strip() for each in unseen)
+    return "\n".join(template.render(story=each, limits=limits, own_words=own_words).strip() for each in unseen)
 
 
 def _planned_files_limit(task: RoleTask) -> int:
@@ -338,12 +365,15 @@ def _map_used_files(task: RoleTask, others: Mapping[str, str], mapped: Collectio
     return _build_map(task, unmapped, used, "near").text
 
 
-def _build_map(task: RoleTask, files: Mapping[str, str], near: Iterable[str], part: str) -> RepositoryMap:
+def _build_map(
+    task: RoleTask, files: Mapping[str, str], near: Iterable[str], part: str, full: Collection[str] = ()
+) -> RepositoryMap:
+    """Map the files. Those that the prompt shows in `full` are listed without their signatures."""
     limit, stack = task.context_budget.get_characters(part), task.codebase.stack
-    if is_python_stack(stack):
-        return build_repository_map(files, near=near, limit=limit)
-
-    return build_repository_map(files, near=near, limit=limit, outlines=build_outliner(stack.language))
+    outline = outline_python_file if is_python_stack(stack) else build_outliner(stack.language)
+    return build_repository_map(
+        files, near=near, limit=limit, outlines=lambda path, text: () if path in full else outline(path, text)
+    )
 
 
 def _format_measures(path: str, source: str, stack: Stack) -> str:

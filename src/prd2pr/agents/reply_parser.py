@@ -119,10 +119,9 @@ class ReplyParser(Generic[Output]):
         except ValidationError as problem:
             if self.edits_itself and self.role.output is WorkReport:
                 return ParsedReply(self.role.output.model_validate(_report_from_text(reply.text)))
-            expects_json = not self.role.tools
             feedback = (
                 f"your answer does not fit the JSON schema: {format_validation_error(problem)}"
-                if expects_json
+                if self.role.answers_in_text
                 else NO_TOOL_CALLED
             )
             return _request_again(reply, feedback)

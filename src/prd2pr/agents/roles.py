@@ -32,7 +32,8 @@ from prd2pr.planning.plan import PlanDraft
 Output = TypeVar("Output", bound=BaseModel)
 
 READ_TOOLS = ("read_file", "list_files", "search")
-WORK_TOOLS = (*READ_TOOLS, "write_file", "edit_file", "run_tests")
+WRITE_TOOLS = ("write_file", "edit_file")
+WORK_TOOLS = (*READ_TOOLS, *WRITE_TOOLS, "run_tests")
 MAX_ANSWER_TRIES = 3  # for a structured answer that cannot be parsed
 
 
@@ -47,7 +48,7 @@ class Role(Generic[Output]):
     may_pass: bool = True  # whether "nothing_to_do" is accepted
     fused: bool = False  # writes tests and source in one answer
     converses: bool = False  # submits several stories in one conversation about the PRD
-    sees_code: bool = False  # its prompt has the files that the PRD is about, although it writes none
+    shared_start: bool = False  # its request begins like the programmer's, which providers then read from their cache
     tool_turns: int = 24
     test_runs: int = 6
     max_tokens: int = 16_000
@@ -62,6 +63,11 @@ class Role(Generic[Output]):
     def turns(self) -> int:
         """The maximum number of model calls in one attempt."""
         return self.tool_turns if self.tools else MAX_ANSWER_TRIES
+
+    @property
+    def answers_in_text(self) -> bool:
+        """Whether its answer is a JSON object in the text. Other roles call `submit`."""
+        return not issubclass(self.output, WorkReport)
 
     @property
     def prompt(self) -> str:
@@ -115,7 +121,8 @@ SPIKE = Role(
     "branch and never merged.",
 )  # fmt: skip
 PLANNER = Role(
-    "planner", "Planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True, sees_code=True,
+    "planner", "Planner", Phase.PLAN, PlanDraft, READ_TOOLS, may_block=True, tool_turns=8, max_tokens=32_000,
+    shared_start=True,
     summary="Classifies every requirement and splits what is to be built into stories, in one call that sees the "
     "code; more than 40 requirements in several. Also plans what a changed PRD or a request adds.",
     blocks_when="Two plans in a row that break a planning rule.",
@@ -168,16 +175,17 @@ FUSED = Role(
 )  # fmt: skip
 PROGRAMMER = Role(
     "programmer", "Programmer", Phase.RED, StoryReport, WORK_TOOLS, may_block=True, fused=True, converses=True,
-    tool_turns=32, max_tokens=32_000, uses_memory=True, moment=RoleTiming.RED,
+    shared_start=True, tool_turns=32, max_tokens=32_000, uses_memory=True, moment=RoleTiming.RED,
     summary="With `strategy: conversation`: designs, tests and code of all stories in one conversation, several "
     "stories in one answer. RED of each is proved without its code.",
     blocks_when="Criteria that contradict each other or tests that must stay; other stories continue.",
 )  # fmt: skip
 EXAMPLES = Role(
     "examples", "Author of hidden examples", Phase.RED, ExamplesAnswer,
-    moment=RoleTiming.RED,
-    summary="With `strategy: conversation`: one call for all stories of a PRD, which sees requirements, criteria and "
-    "interfaces but no code. Its examples judge code whose author never sees them.",
+    moment=RoleTiming.RED, shared_start=True,
+    summary="With `strategy: conversation`: one call for all stories of a PRD, which sees requirements, criteria, "
+    "interfaces and the code before the PRD, but nothing written for it. Its examples judge code whose author never "
+    "sees them.",
 )  # fmt: skip
 JUDGE = Role(
     "judge", "Judge of hidden examples", Phase.GREEN, JudgeAnswer, max_tokens=4_000,

@@ -64,6 +64,7 @@ class RoleMaterial:
     memory: str = ""  # lessons from earlier work: failures, patterns
     brief: str = ""  # findings before the plan, for the planner
     texts: Mapping[str, str] = field(default_factory=dict)  # text by name
+    stories: tuple[Story, ...] = ()  # of a conversation, in working order
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,6 @@ class RoleTask:
     prd: Prd
     model: str  # the model's id
     story: Story | None = None
-    stories: tuple[Story, ...] = ()  # of a conversation, in working order
     design: Design | None = None
     background: StoryBackground = field(default_factory=StoryBackground)
     codebase: CodebaseContext = field(default_factory=CodebaseContext)

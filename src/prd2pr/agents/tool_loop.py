@@ -9,10 +9,10 @@ from typing import Any, Generic, Literal
 
 from prd2pr.agents.context import trim
 from prd2pr.agents.models.base import Block, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult
-from prd2pr.agents.outputs.story_roles import WorkReport, inline_schema, merge_schemas
+from prd2pr.agents.outputs.story_roles import StoryReport, WorkReport, inline_schema, merge_schemas
 from prd2pr.agents.prompts import build_prompt
 from prd2pr.agents.reply_parser import ReplyParser
-from prd2pr.agents.roles import ROLES, Output, Role
+from prd2pr.agents.roles import ROLES, WORK_TOOLS, Output, Role
 from prd2pr.agents.task import RoleTask
 from prd2pr.agents.tools import TOOLS, Toolbox, build_tools
 from prd2pr.agents.workspace import RefusedWrite
@@ -91,7 +91,8 @@ def build_first_request(
         system=system,
         messages=(message,),
         tools=_select_tools(role, alone=edits_itself),
-        output_schema=None if role.tools else inline_schema(role.output),
+        output_schema=inline_schema(role.output) if role.answers_in_text else None,
+        schema_in_prompt=role.shared_start,
         max_tokens=role.max_tokens,
         workspace=toolbox.workspace.root if toolbox else None,
         writable=toolbox.workspace.globs() if toolbox and role.can_write else (),
@@ -99,15 +100,23 @@ def build_first_request(
 
 
 def _select_tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
-    """Return the same tools for all phase roles, so that they share the provider's prompt cache.
+    """Return the same tools for roles that share the provider's prompt cache, which begins with the tools.
 
     A worker without our tools (`alone`) pays no tokens and gets only the fields that it has to submit.
     """
-    if not role.tools:
+    if role.shared_start and not alone:
+        return build_conversation_tools()
+    if not role.tools or role.answers_in_text:
         return ()
     if alone or not role.is_phase_role:
         return build_tools(role.tools, inline_schema(role.output))
     return _shared_tools()
+
+
+@cache
+def build_conversation_tools() -> tuple[Tool, ...]:
+    """Return the tools of the programmer's conversation, which planner and author of hidden examples get as well."""
+    return build_tools(WORK_TOOLS, inline_schema(StoryReport))
 
 
 @cache

@@ -37,7 +37,6 @@ def check_planner_answer(
     return (
         *check_met_places(draft, paths),
         *_check_acceptance_stories(prd, draft),
-        *(problem for story in draft.stories for problem in _check_criteria_ids(prd, story)),
         *(problem for story in draft.stories for problem in _check_story_size(story)),
         *_check_structure(prd, draft, paths),
         *_check_contradictions(prd, draft, planned_now),
@@ -69,19 +68,6 @@ def _check_acceptance_stories(prd: Prd, draft: PlanDraft) -> Iterator[PlanProble
         if named and named <= orphans and not verifies_repository(story):
             names = ", ".join(dict.fromkeys(list_claimed_requirements(story)))
             yield PlanProblem("PLN118", f"only {names}: move the criteria to the stories that they exercise", story.key)
-
-
-def _check_criteria_ids(prd: Prd, story: StoryDraft) -> Iterator[PlanProblem]:
-    """Check that the criteria name all requirements of a story, if they name any."""
-    named = {get_requirement_key(name) for each in story.criteria for name in each.requirements}
-    if not named:
-        return
-    by_key = {get_requirement_key(each.id): each for each in prd.requirements}
-    named |= {get_requirement_key(by_key[key].parent) for key in named if key in by_key and by_key[key].parent}
-    for name in story.requirements:
-        requirement = by_key.get(get_requirement_key(name))
-        if requirement and requirement.kind == "functional" and get_requirement_key(name) not in named:
-            yield PlanProblem("PLN119", f"no criterion names {name}, which the story builds", story.key)
 
 
 def _check_story_size(story: StoryDraft) -> Iterator[PlanProblem]:

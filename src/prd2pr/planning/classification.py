@@ -6,19 +6,76 @@ that contradict each other or cannot be tested, and nothing for what is not a re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from prd2pr.domain.records import ClassifiedRequirement, Prd, Requirement
+from prd2pr.domain.records import UNTESTED_KINDS, ClassifiedRequirement, Prd, Requirement
 from prd2pr.domain.wording import clean_line, clip
-from prd2pr.planning.plan import CriterionDraft, PlanDraft, StoryDraft, list_claimed_requirements
+from prd2pr.planning.plan import (
+    CriterionDraft,
+    PlanDraft,
+    PlanLimits,
+    StoryDraft,
+    list_claimed_requirements,
+)
 from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
 
 MET_KEY = "already-met"
 MET_TITLE = "Verify what the repository already does"
 MET_DESCRIPTION = "The code for this exists. Tests are written for it; no code is expected."
 MAX_CRITERION_LENGTH = 400
+MAX_CRITERIA = PlanLimits().criteria
+
+
+def quote_requirement(requirement: Requirement) -> str:
+    """Return the text of a criterion that is a requirement in the PRD's own words."""
+    return clip(clean_line(requirement.text), MAX_CRITERION_LENGTH)
+
+
+def complete_criteria(prd: Prd, draft: PlanDraft) -> PlanDraft:
+    """Add a criterion in the PRD's words for each requirement of a story that its own criteria do not name."""
+    return draft.model_copy(update={"stories": tuple(_add_criteria(prd, draft, story) for story in draft.stories)})
+
+
+def _add_criteria(prd: Prd, draft: PlanDraft, story: StoryDraft) -> StoryDraft:
+    given = {get_requirement_key(name) for each in story.criteria for name in each.requirements}
+    if story.kind in UNTESTED_KINDS or story.verify_only or (story.criteria and not given):
+        return story
+    own = {get_requirement_key(name) for name in story.requirements}
+    elsewhere = {
+        get_requirement_key(name)
+        for each in draft.stories
+        if each is not story
+        for name in list_claimed_requirements(each)
+    } | {get_requirement_key(each.id) for each in draft.classified}
+    added = []
+    for requirement in prd.requirements:
+        key, parent = get_requirement_key(requirement.id), get_requirement_key(requirement.parent)
+        parts = [each for each in prd.requirements if each.parent == requirement.id]
+        replaced = {get_requirement_key(each.id) for each in parts if each.kind != "acceptance"} & (own | given)
+        is_part = requirement.kind == "acceptance" and parent in own
+        is_optional = requirement.kind != "functional" and bool(given)
+        if key not in own - given or parent in given or replaced or is_part or is_optional:
+            continue
+        accepting = (
+            each.id
+            for each in parts
+            if each.kind == "acceptance" and get_requirement_key(each.id) not in elsewhere | given
+        )
+        added.append(CriterionDraft(text=quote_requirement(requirement), requirements=(requirement.id, *accepting)))
+    return story.model_copy(
+        update={"criteria": (*story.criteria, *_join_surplus(added, MAX_CRITERIA - len(story.criteria)))}
+    )
+
+
+def _join_surplus(criteria: Sequence[CriterionDraft], room: int) -> Iterator[CriterionDraft]:
+    """Yield the criteria, with the last ones joined to one if there are too many for a story."""
+    first = max(0, room - 1) if len(criteria) > room else len(criteria)
+    yield from criteria[:first]
+    if rest := criteria[first:]:
+        text = clip(" ".join(each.text for each in rest), MAX_CRITERION_LENGTH)
+        yield CriterionDraft(text=text, requirements=tuple(name for each in rest for name in each.requirements))
 
 
 def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
@@ -26,6 +83,7 @@ def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
 
     A requirement that a story claims is not treated as classified, unless it contradicts another.
     """
+    draft = complete_criteria(prd, draft)
     scope = _Scope(prd, draft)
     verified = scope.make_met_story()
     general = [each for each in scope.unbuilt if scope.kind(each) == "non_functional"]
@@ -125,7 +183,7 @@ class _Scope:
             return None
         texts: dict[str, list[str]] = {}
         for requirement in self._list_verified(ordered):
-            texts.setdefault(clip(clean_line(requirement.text), MAX_CRITERION_LENGTH), []).append(requirement.id)
+            texts.setdefault(quote_requirement(requirement), []).append(requirement.id)
         return StoryDraft(
             key=MET_KEY,
             epic=self.draft.epics[0].key if self.draft.epics else "",

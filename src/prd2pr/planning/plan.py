@@ -50,7 +50,9 @@ class StoryDraft(Record):
     title: str = Field(description="One line under 80 characters: what the user gets.")
     description: str = Field(default="", description="Only what title and criteria do not say; one or two sentences.")
     kind: StoryKind = Field(default="feature", description="docs, config and chore need no tests; the others do.")
-    criteria: tuple[CriterionDraft, ...] = Field(default=(), description="One to five acceptance criteria.")
+    criteria: tuple[CriterionDraft, ...] = Field(
+        default=(), description="Up to five acceptance criteria; without any, each requirement is one."
+    )
     priority: int = Field(default=3, ge=1, le=5, description="1 is worked on first.")
     depends_on: tuple[str, ...] = Field(default=(), description="Keys of the stories that must be done before.")
     complexity: int = Field(default=3, ge=1, le=10, description="1 trivial, 10 the hardest; above 6, split the story.")

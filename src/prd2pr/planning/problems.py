@@ -102,12 +102,6 @@ _KINDS = (
         "of these stories, and they form no story of their own.",
     ),
     PlanProblemKind(
-        "PLN119",
-        "requirement in no criterion",
-        "A requirement is proven by the tests of the criteria that name it. If a story's criteria name ids, each "
-        "requirement that the story builds is named by one of them.",
-    ),
-    PlanProblemKind(
         "PLN201",
         "story too large",
         "A story is one cycle of tests and code: 5 to 20 tests, fewer than 100 lines, at most three source files, a "

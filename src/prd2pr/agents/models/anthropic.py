@@ -110,7 +110,7 @@ class AnthropicModel:
 
     def reply(self, request: Request) -> Reply:
         parameters = to_anthropic_request(request, self._model, self._thinking.lookup)
-        if request.output_schema is not None:
+        if request.output_schema is not None and not request.schema_in_prompt:
             schema = anthropic.transform_schema(dict(request.output_schema))
             parameters["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         message = call_with_retries(lambda: self._ask(parameters), self._policy, f"{self._model} at {self._url}")

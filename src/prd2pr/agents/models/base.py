@@ -77,6 +77,7 @@ class Request:
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     output_schema: Mapping[str, Any] | None = None  # for structured output, the JSON schema of the reply's text
+    schema_in_prompt: bool = False  # the prompt shows the form by an example, so that it shares a cached prefix
     max_tokens: int = 16_000
     workspace: Path | None = None  # for workers that edit files themselves (`command:`, `human`)
     writable: tuple[str, ...] = ()  # globs, for such workers

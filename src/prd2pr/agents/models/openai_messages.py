@@ -30,7 +30,7 @@ def to_openai_request(request: Request, model: str, limit_name: str) -> Json:
             }
             for tool in request.tools
         ]
-    if request.output_schema is not None:
+    if request.output_schema is not None and not request.schema_in_prompt:
         schema = {"name": "answer", "schema": dict(request.output_schema)}
         wire["response_format"] = {"type": "json_schema", "json_schema": schema}
     return wire

@@ -85,7 +85,7 @@ def count_prompt_characters(request: Request) -> int:
 
 def list_prompt_pieces(request: Request) -> list[tuple[str, int]]:
     """List each piece's part and length in characters, in the order in which providers read and cache the prompt."""
-    form = request.output_schema
+    form = None if request.schema_in_prompt else request.output_schema
     tools = (len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
     return [
         *([("form of the answer", len(json.dumps(dict(form))))] if form is not None else []),

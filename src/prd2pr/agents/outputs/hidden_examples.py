@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from prd2pr.domain.records import Prd, Record, Story
@@ -32,6 +32,22 @@ class ExamplesAnswer(Record):
     """Hidden examples of the stories that can be tested by what is given."""
 
     stories: tuple[StoryExamples, ...] = Field(default=(), max_length=200)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_form(cls, answer: object) -> object:
+        """Accept the short form that the prompt asks for: `{"shop-1": {"imports": "…", "c1": ["assert …"]}}`."""
+        if not isinstance(answer, dict) or "stories" in answer or not answer:
+            return answer
+        return {"stories": [_expand_story(name, given) for name, given in answer.items()]}
+
+
+def _expand_story(name: str, given: object) -> object:
+    if not isinstance(given, dict):
+        return {"story": name, "examples": given}
+    texts = {key: value if isinstance(value, list) else [value] for key, value in given.items() if key != "imports"}
+    examples = [{"criterion": key, "test": test} for key, tests in texts.items() for test in tests]
+    return {"story": name, "imports": given.get("imports", ""), "examples": examples}
 
 
 class Ruling(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from prd2pr.domain.records import Design, PlannedSymbol, Record
 
@@ -46,9 +46,22 @@ class DesignAnswer(WorkReport):
 
 
 class StoryReport(WorkReport):
-    """One delivered story of a conversation. Its explanation is also the story's design note."""
+    """A delivered story, or a refactored one."""
 
-    story: str = Field(max_length=200, description="the id of the story that the writes since the last submit are for")
+    story: str = Field(max_length=200, description="Its id.")
+    status: WorkStatus = Field(
+        default="done",
+        description="contradiction: a person must decide. nothing_to_do: no refactoring is worth it.",
+    )
+    explanation: str = Field(
+        default="", max_length=4000, description="One line for a reviewer, or which criteria contradict what."
+    )
+
+    @model_validator(mode="after")
+    def _explain_contradiction(self) -> StoryReport:
+        if self.status == "contradiction" and not self.explanation.strip():
+            raise ValueError("`explanation` must say what contradicts what")
+        return self
 
 
 class SpikeAnswer(WorkReport):

@@ -7,12 +7,18 @@ from dataclasses import replace
 
 from prd2pr.agents.conversation import AnswerReader, DeliveredAnswer, complete_blocks, split_spend
 from prd2pr.agents.models.base import Message, Purpose, Request, Text, ToolResult
-from prd2pr.agents.outputs.story_roles import StoryReport, inline_schema
+from prd2pr.agents.outputs.story_roles import StoryReport
 from prd2pr.agents.prompts import build_prompt, render_unseen_stories
 from prd2pr.agents.roles import PROGRAMMER
-from prd2pr.agents.task import RoleMaterial, StoryBackground
-from prd2pr.agents.tool_loop import LAST_TURN, MAX_UNUSABLE_ANSWERS, echo_blocks, redact_request
-from prd2pr.agents.tools import Toolbox, build_tools
+from prd2pr.agents.task import RoleMaterial
+from prd2pr.agents.tool_loop import (
+    LAST_TURN,
+    MAX_UNUSABLE_ANSWERS,
+    build_conversation_tools,
+    echo_blocks,
+    redact_request,
+)
+from prd2pr.agents.tools import Toolbox
 from prd2pr.agents.workspace import Workspace
 from prd2pr.domain.costs.model_selection import get_public_model_name
 from prd2pr.domain.costs.role_costs import add_spends
@@ -68,7 +74,7 @@ def request_delivery(
         same_prd = history.prd == session.prd.blob
         history = _begin(session, assignment, role_model, stories, history if same_prd else ConversationHistory())
     wanted = (each for each in stories if each.id in order.wanted)
-    news = "\n\n".join(filter(None, (render_unseen_stories(wanted, read_texts(history)), order.text)))
+    news = "\n\n".join(filter(None, (render_unseen_stories(session.prd, wanted, read_texts(history)), order.text)))
     unusable = 0
     for turn in range(1, PROGRAMMER.tool_turns + 1):
         hint = (LAST_TURN,) if turn == PROGRAMMER.tool_turns - 1 else ()
@@ -140,14 +146,8 @@ def _begin(
 ) -> ConversationHistory:
     """Begin a conversation with all stories, and return it with the first part of its first message."""
     task = make_task(session, replace(assignment, story=None, design=None), role_model.model)
-    assumptions = session.store.load(assignment.head).backlog.assumptions
     memory = recall_memory(session, assignment.head, session.prd.text).text
-    task = replace(
-        task,
-        stories=stories,
-        background=StoryBackground(assumptions),
-        material=RoleMaterial(memory=memory),
-    )
+    task = replace(task, material=RoleMaterial(memory=memory, stories=stories))
     system, first = build_prompt(PROGRAMMER, task)
     open_deliveries = tuple(each for each in old.deliveries if each.is_open)
     begin_conversation(session, assignment.head, system, open_deliveries)
@@ -173,7 +173,7 @@ def _exchange(
         model=model.name,
         system=history.system,
         messages=_mark_ends((*history.messages, Message("user", asked))),
-        tools=build_tools(PROGRAMMER.tools, inline_schema(StoryReport)),
+        tools=build_conversation_tools(),
         max_tokens=PROGRAMMER.max_tokens,
     )
     stop = check_call_budget(session, assignment, model, request)

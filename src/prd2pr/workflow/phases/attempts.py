@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from prd2pr.agents.findings_text import format_failures
@@ -10,7 +10,7 @@ from prd2pr.agents.outputs.story_roles import WorkReport
 from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import AttemptContext, EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
-from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind, Verdict
+from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind, TestResult, Verdict
 from prd2pr.domain.machines.phase_transitions import get_advice
 from prd2pr.domain.paths import classify_path
 from prd2pr.domain.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
@@ -296,7 +296,9 @@ def has_only_missing_names(evidence: Evidence) -> bool:
     return missing and run is not None and not run.problems
 
 
-def format_failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
+def format_failures_text(
+    evidence: Evidence, limit: int = MAX_RUN_CHARS, is_shown: Callable[[TestResult], bool] = lambda _: True
+) -> str:
     """Return the failures and problems of the test run, without hidden examples."""
     run = evidence.head_run
     if run is None:
@@ -306,4 +308,8 @@ def format_failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
         result for result in (*run.story, *run.others_not_passed) if result.id.partition("::")[0] not in hidden_paths
     )
     problems = (problem for problem in run.problems if not any(path in problem for path in hidden_paths))
-    return "\n".join(limit_lines([*problems, *format_failures(result for result in visible if result.failure)], limit))
+    return "\n".join(
+        limit_lines(
+            [*problems, *format_failures(result for result in visible if result.failure and is_shown(result))], limit
+        )
+    )

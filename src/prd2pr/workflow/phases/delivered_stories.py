@@ -16,6 +16,7 @@ from prd2pr.agents.roles import FUSED, PROGRAMMER
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.domain.backlog_ids import find_next_number
 from prd2pr.domain.costs.estimate import estimate_written_tokens
+from prd2pr.domain.evidence import TestResult
 from prd2pr.domain.machines.approval import limit_to_chosen_sprint, list_approved_stories
 from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
 from prd2pr.domain.questions import list_contradictions
@@ -322,9 +323,19 @@ def list_refused_trees(session: Session, position: Position) -> list[str]:
 
 
 def format_refusal(judged: JudgedAttempt) -> str:
-    attempt = EarlierAttempt(1, judged.verdict.findings, output=format_failures_text(judged.evidence))
+    is_red = judged.verdict.phase is Phase.RED
+    named = {each.test for each in judged.verdict.errors}
+
+    def is_unexpected(result: TestResult) -> bool:
+        """Return whether the failure has to be shown: in RED tests are meant to fail."""
+        is_collected = result.failure is None or result.failure.stage != "collect"
+        return not is_red or result.id in named or not is_collected
+
+    attempt = EarlierAttempt(
+        1, judged.verdict.findings, output=format_failures_text(judged.evidence, is_shown=is_unexpected)
+    )
     texts = attempt_texts(attempt)
-    phase = "RED, without the code" if judged.verdict.phase is Phase.RED else "GREEN, with the code"
+    phase = "RED, without the code" if is_red else "GREEN, with the code"
     return "\n".join((f"Refused in {phase}:", *(text for name, text in texts.items() if text and "wrote" not in name)))
 
 

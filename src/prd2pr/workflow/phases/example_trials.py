@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from prd2pr.agents.findings_text import format_failure, format_failures
 from prd2pr.agents.outputs.hidden_examples import (
@@ -60,7 +61,7 @@ from prd2pr.workflow.roles.consultation import (
 from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
 
-STORIES_LIMIT = 60_000  # characters of all stories in the author's prompt
+STORIES_LIMIT = 40  # stories of one call to the author
 ANSWER_LIMIT = 600  # characters of what the code did instead
 NOT_FOUND = "RED302"  # a name that neither the code nor its design has
 
@@ -162,16 +163,14 @@ def find_story_examples(session: Session, position: Position, ahead: Iterable[St
     known = load_examples(session, position)
     if found := _select_examples(known, position.story.id, about):
         return found
-    wanted = tuple(
-        each for each in ahead if is_examined(each) and not _select_examples(known, each.id, digest_story(each))
-    )
-    text = "\n".join(map(format_requested_story, wanted))
-    while len(text) > STORIES_LIMIT and len(wanted) > 1:
-        wanted = wanted[: len(wanted) // 2]
-        text = "\n".join(map(format_requested_story, wanted))
+    stories = tuple(ahead)
+    examined = tuple(each for each in stories if is_examined(each))
+    asked = (each for each in examined if not _select_examples(known, each.id, digest_story(each)))
+    wanted = tuple(islice(asked, STORIES_LIMIT))
+    texts = {} if wanted == examined else {"wanted": ", ".join(each.id for each in wanted)}
     question = RoleQuestion(
-        make_example_assignment(position, EXAMPLES, {"stories": text}),
-        about=digest_parts(session.prd.blob, text),
+        make_author_assignment(session, position, RoleMaterial(texts=texts, stories=stories)),
+        about=digest_parts(session.prd.blob, *(f"{each.id} {digest_story(each)}" for each in wanted)),
         check=lambda answer: find_example_problems(answer, wanted),
         tidy=lambda answer: merge_examples(known, answer, wanted),
         judge=lambda answer: count(sum(len(each.examples) for each in answer.stories), "hidden example"),
@@ -191,14 +190,6 @@ def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output
         role=question.role.name, story=question.story, at=session.clock.now(), output=answer.model_dump(mode="json")
     )
     keep_role_record(session, question.assignment.head, record, question.subject)
-
-
-def format_requested_story(story: Story) -> str:
-    """Format a story for the author of the examples: criteria, people's decisions and interface, but no files."""
-    lines = [f"{story.id}: {story.title} (serves {', '.join(story.requirements)})"]
-    lines += [f"  {line}" for line in story.description.splitlines()]
-    lines += [f"  interface, in {story.module or 'a module'}: {line}" for line in story.interface.splitlines()]
-    return "\n".join((*lines, *(f"  {_format_criterion(each)}" for each in story.criteria)))
 
 
 def _format_criterion(criterion: Criterion) -> str:
@@ -237,10 +228,18 @@ def load_examples(session: Session, position: Position) -> ExamplesAnswer | None
     return next((found for each in records if (found := read_output(each, ExamplesAnswer))), None)
 
 
-def make_example_assignment(position: Position, role: Role[Output], texts: Mapping[str, str]) -> Assignment[Output]:
+def make_author_assignment(session: Session, position: Position, material: RoleMaterial) -> Assignment[ExamplesAnswer]:
+    """Return an assignment with the files from before the PRD. The author sees nothing that was written for it."""
+    assignment = make_judge_assignment(position, EXAMPLES, material)
+    base = position.state.project.base_commit
+    known = bool(base) and session.git.has_commit(base)
+    return replace(assignment, code_tree=session.git.code_tree(base) if known else session.git.empty_tree)
+
+
+def make_judge_assignment(position: Position, role: Role[Output], material: RoleMaterial) -> Assignment[Output]:
     """Return an assignment with the PRD but neither the story's code nor its tests."""
     assignment = make_story_assignment(position, role, build_write_policy(role.phase, position.story.id))
-    return replace(assignment, story=None, design=None, material=RoleMaterial(texts=texts))
+    return replace(assignment, story=None, design=None, material=material)
 
 
 # --- RED and GREEN ----------------------------------------------------------------------------------------------------
@@ -319,7 +318,7 @@ def judge_failed_examples(
         return JudgeAnswer(rulings=(*kept, *new))
 
     question = RoleQuestion(
-        make_example_assignment(position, JUDGE, material),
+        make_judge_assignment(position, JUDGE, RoleMaterial(texts=material)),
         about=digest_parts("last" if is_last else "", *material.values()),
         check=lambda answer: find_ruling_problems(answer, texts, session.prd, position.story),
         tidy=merge,

@@ -17,7 +17,7 @@ from typing import Generic
 from prd2pr.agents.models import estimate_next_call
 from prd2pr.agents.models.base import Model, Purpose, Reply, Request
 from prd2pr.agents.models.usage import list_prompt_pieces
-from prd2pr.agents.roles import Output, Role
+from prd2pr.agents.roles import PROGRAMMER, Output, Role
 from prd2pr.agents.task import (
     AttemptContext,
     CodebaseContext,
@@ -294,9 +294,7 @@ def make_task(session: Session, assignment: Assignment[Output], model: Model) ->
         model=model.name,
         story=assignment.story,
         design=assignment.design,
-        background=StoryBackground(state.backlog.assumptions, list_foundations(state, story))
-        if story
-        else StoryBackground(),
+        background=StoryBackground(state.backlog.assumptions, list_foundations(state, story) if story else ()),
         codebase=CodebaseContext(
             files=shared.files if shared else read_text_files(session, assignment.code_tree),
             files_at_start=read_base_files(session, state) if story else None,
@@ -305,7 +303,9 @@ def make_task(session: Session, assignment: Assignment[Output], model: Model) ->
             stacks=stacks,
         ),
         context_budget=get_context_budget(
-            assignment.role.name, session.config.context.shared, session.config.context.roles
+            PROGRAMMER.name if assignment.role.shared_start and session.config.converses else assignment.role.name,
+            session.config.context.shared,
+            session.config.context.roles,
         ),
         hidden_examples=HiddenExampleScope(
             in_run=session.config.gates.held_out and not session.config.fused, in_task=assignment.hidden_examples
