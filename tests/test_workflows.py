@@ -42,7 +42,7 @@ def written(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("written")
     subprocess.run(["git", "init", "-q", "-b", "trunk", str(place)], check=True)
     command = [sys.executable, "-m", "prd2pr", "init", "--repo", str(place), "--action", f"prd2pr/prd2pr@{'a' * 40}"]
-    command += ["--verify"]
+    (place / ".prd2pr.yml").write_text("attest: true\n", encoding="utf-8")
     subprocess.run(command, check=True, capture_output=True)
     return place
 
@@ -325,6 +325,14 @@ def test_signing_job_runs_no_code_of_the_pull_request(verifying):
     assert "head.repo.full_name == github.repository" in sign["if"]
     (attest,) = [step["with"] for step in sign["steps"] if step.get("id") == "attest"]
     assert attest["predicate-type"] == TEST_RESULT
+
+
+def test_statements_are_signed_only_if_configured(tmp_path):
+    subprocess.run(["git", "init", "-q", "-b", "trunk", str(tmp_path)], check=True)
+    command = [sys.executable, "-m", "prd2pr", "init", "--repo", str(tmp_path), "--action", f"prd2pr/prd2pr@{'a' * 40}"]
+    subprocess.run([*command, "--verify"], check=True, capture_output=True)
+    jobs = yaml.safe_load((tmp_path / VERIFY_PATH).read_text(encoding="utf-8"))["jobs"]
+    assert set(jobs) == {"verify"}
 
 
 def test_mode_verify_gets_no_token(action):

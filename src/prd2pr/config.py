@@ -435,6 +435,11 @@ class Config(ConfigSection):
         "the run ends, and never with failing tests, so that CI stays green; until then they are on a ref outside the "
         "branches. phase: with each commit, also RED. `/tdd next` always pushes its phase.",
     )
+    attest: bool = Field(
+        default=False,
+        description="Whether proved statements are signed: `prd2pr init` then also writes the workflow that proves "
+        "pull requests, with a job that signs the statements, and pull requests link to the attestations.",
+    )
     sign_off: bool = Field(
         default=False,
         description="Whether each commit gets a `Signed-off-by` trailer with its author: locally you, on GitHub the "

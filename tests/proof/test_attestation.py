@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from prd2pr.domain.evidence import Evidence, RunSummary, TestResult
 from prd2pr.domain.records import Phase
 from prd2pr.proof.attestation import AttestedStep, build_statement, check_statement
+from prd2pr.proof.statement_files import check_statement_files
 from prd2pr.verification.commit_check import CommitCheck
 
 SHA, TREE = "a" * 40, "b" * 40
@@ -100,3 +109,60 @@ def test_invalid_statement_is_reported(odd: object):
     assert codes(odd) == {"VER203"}
     assert codes({**build_statement(step()), "predicateType": "https://slsa.dev/provenance/v1"}) == {"VER203"}
     assert codes({**build_statement(step()), "subject": "x"}) == {"VER201"}
+
+
+WORKFLOW = "https://github.com/octo/calc/.github/workflows/prd2pr-verify.yml@refs/pull/5/merge"
+
+
+def make_bundle() -> dict[str, Any]:
+    """A bundle as Sigstore makes it: a statement signed by a key whose certificate names the workflow."""
+    key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(minutes=10))
+        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(WORKFLOW)]), critical=True)
+        .sign(key, SHA256())
+    )
+    payload, kind = json.dumps(build_statement(step())).encode(), b"application/vnd.in-toto+json"
+    signature = key.sign(b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload), ec.ECDSA(SHA256()))
+    return {
+        "verificationMaterial": {"certificate": {"rawBytes": encode(certificate.public_bytes(Encoding.DER))}},
+        "dsseEnvelope": {
+            "payload": encode(payload), "payloadType": kind.decode(), "signatures": [{"sig": encode(signature)}],
+        },
+    }  # fmt: skip
+
+
+def encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def test_signature_is_checked_with_the_key_of_its_certificate(tmp_path: Path) -> None:
+    file = tmp_path / "bundle.json"
+    file.write_text(json.dumps(make_bundle()), encoding="utf-8")
+    found = check_statement_files(file, [step()], CHECKED)
+    assert (found.findings, found.signers) == ((), (WORKFLOW,))
+    assert found.as_json()["not_checked"], "the authority of the certificate needs the network"
+
+
+@pytest.mark.parametrize("broken", ["signature", "payload", "certificate", "type", "missing"])
+def test_changed_bundle_is_refused(tmp_path: Path, broken: str) -> None:
+    bundle, other = make_bundle(), make_bundle()
+    if broken == "signature":
+        bundle["dsseEnvelope"]["signatures"] = other["dsseEnvelope"]["signatures"]
+    elif broken == "payload":
+        edited = base64.b64decode(bundle["dsseEnvelope"]["payload"]).replace(b"PASSED", b"FAILED")
+        bundle["dsseEnvelope"]["payload"] = encode(edited)
+    elif broken == "certificate":
+        bundle["verificationMaterial"] = other["verificationMaterial"]
+    elif broken == "type":
+        bundle["dsseEnvelope"]["payloadType"] = "text/plain"
+    else:
+        bundle["dsseEnvelope"]["signatures"] = []
+    file = tmp_path / "bundle.json"
+    file.write_text(json.dumps(bundle), encoding="utf-8")
+    found = check_statement_files(file, [step()], CHECKED)
+    assert "VER204" in {each.code for each in found.findings}
+    assert found.signers == ()

@@ -352,3 +352,9 @@ def test_same_view_gives_the_same_bytes() -> None:
 def test_a_page_without_a_next_command() -> None:
     made = render_page(replace(sample_view(), next=NextStep("Nothing to do.")))
     assert made.count('class="command"') == 1
+
+
+def test_description_links_to_the_attestations_if_there_are_any() -> None:
+    body = render_body(sample_view(), commit_url=COMMITS, attested=True)
+    assert f"]({COMMITS.removesuffix('commit/')}attestations)" in body
+    assert "attestations)" not in render_body(sample_view(), commit_url=COMMITS)

@@ -240,8 +240,11 @@ COMMANDS: tuple[TableCommand, ...] = (
             ),
             option("--attest", help="Write an in-toto statement for each proved step to DIR", metavar="DIR"),
             option(
+                "--attestation",
                 "--statements",
-                help="Also check these statements or bundles (default: prd2pr-statements/, if it exists)",
+                dest="statements",
+                help="Also check this statement or bundle, or those in a directory (default: prd2pr-statements/, if "
+                "it exists)",
                 metavar="PATH",
             ),
             option(

@@ -17,6 +17,7 @@ from prd2pr.verification.commit_check import CommitCheck
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
+UNCHECKED = ("the authority that issued the certificate", "the transparency log")  # they need the network
 COMPARED_FIELDS = ("result", "configuration", "passedTests", "warnedTests", "failedTests")
 
 StatementJson = dict[str, Any]
@@ -43,14 +44,16 @@ class StatementCheck:
     """The result of checking statement files."""
 
     files: int
-    signed: int  # number of bundles, whose content is checked but not their signatures
+    signed: int  # number of bundles
     findings: tuple[Finding, ...] = ()
+    signers: tuple[str, ...] = ()  # who signed, according to the certificates of the signatures that were checked
 
     def as_json(self) -> dict[str, object]:
         return {
             "files": self.files,
             "signed": self.signed,
-            "signatures": "not checked",
+            "signers": list(self.signers),
+            "not_checked": list(UNCHECKED) if self.signed else [],
             "findings": [finding.model_dump() for finding in self.findings],
         }
 

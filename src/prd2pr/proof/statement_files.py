@@ -1,6 +1,7 @@
 """Write in-toto statements for the proved steps of a branch, and check existing ones.
 
-Digests and results are checked. Signatures are reported as not checked; use `gh attestation verify` for them.
+Digests, results, and signatures by the key of the bundle's certificate are checked. Whether the certificate is
+genuine needs the network: `gh attestation verify` checks its authority and the transparency log.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from prd2pr.config import CONFIG_PATH
 from prd2pr.domain.evidence import Finding, Proof
 from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.wording import clip, escape_invisible
 from prd2pr.errors import StateProblem
 from prd2pr.proof.attestation import (
     AttestedStep,
@@ -35,6 +37,7 @@ from prd2pr.verification.commit_check import CommitCheck
 
 STATEMENTS = "prd2pr-statements"  # directory at the root, never committed
 PREDICATE = "predicate.json"
+MAX_SIGNER = 300  # characters
 LARGEST_STATEMENT = 20_000_000  # bytes
 
 
@@ -91,7 +94,7 @@ def check_statement_files(
 ) -> StatementCheck:
     """Check the statements and bundles in `place`, which is a file or a directory. `merge` is the proved merge."""
     paths = sorted(path for path in place.rglob("*.json*") if path.is_file()) if place.is_dir() else [place]
-    files, signed, findings = 0, 0, list[Finding]()
+    files, signed, findings, signers = 0, 0, list[Finding](), dict[str, None]()
     for path in paths:
         if path.name == PREDICATE:
             continue
@@ -99,11 +102,17 @@ def check_statement_files(
         for value in read_json_values(path):
             envelope = decode_envelope(value) if value is not None else None
             signed += envelope is not None
+            if envelope is not None:
+                signer = find_signer(value)
+                if signer is None:
+                    findings.append(make_statement_error("VER204", "the signature does not fit", path.name))
+                elif signer:
+                    signers[signer] = None
             if envelope is not None and "gitCommit" not in collect_digests(envelope):
                 findings += check_signed_files(envelope, path)
             else:
                 findings += check_statement(envelope or value, path.name, steps, checked, merge)
-    return StatementCheck(files, signed, tuple(findings))
+    return StatementCheck(files, signed, tuple(findings), tuple(signers))
 
 
 def read_json_values(path: Path) -> Iterator[Any]:
@@ -132,6 +141,36 @@ def decode_envelope(bundle: object) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def find_signer(bundle: dict[str, Any]) -> str | None:
+    """Return the name in the bundle's certificate if its key made the signature, and None if it did not.
+
+    Empty for an envelope without a certificate, whose signature cannot be checked.
+    """
+    # late, because it takes a while and few need it
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    material, envelope = bundle.get("verificationMaterial"), bundle.get("dsseEnvelope", bundle)
+    if not isinstance(material, dict):
+        return ""
+    try:
+        chain = material.get("x509CertificateChain", {}).get("certificates", ())
+        raw = (material.get("certificate") or chain[0])["rawBytes"]
+        certificate = x509.load_der_x509_certificate(base64.b64decode(raw))
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        payload, kind = base64.b64decode(envelope["payload"]), str(envelope["payloadType"]).encode()
+        signed = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+        key = certificate.public_key()
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            return None
+        key.verify(base64.b64decode(envelope["signatures"][0]["sig"]), signed, ec.ECDSA(SHA256()))
+    except (InvalidSignature, ValueError, LookupError, TypeError, AttributeError, x509.ExtensionNotFound):
+        return None
+    return clip(escape_invisible(str(next(iter(names)).value)), MAX_SIGNER)
 
 
 def check_signed_files(statement: dict[str, Any], bundle: Path) -> Iterator[Finding]:

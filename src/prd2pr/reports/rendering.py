@@ -60,17 +60,30 @@ def compile_pr_templates() -> None:
 
 
 def render_body(
-    pull_view: PullRequestView, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT
+    pull_view: PullRequestView,
+    *,
+    commit_url: str = "",
+    closes: int | None = None,
+    limit: int = BODY_LIMIT,
+    attested: bool = False,
 ) -> str:
     """Render the Markdown body for GitHub.
 
     `commit_url` is the URL prefix of a commit; without it, commits are not linked. `closes` is the issue that the pull
-    request closes.
+    request closes. `attested` links to the repository's attestations.
     """
+    attestations = f"{commit_url.removesuffix('commit/')}attestations" if attested and commit_url else ""
     template = get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
 
     def render(left_out: Sequence[str], rows: int) -> str:
-        return template.render(pr=pull_view, left_out=tuple(left_out), rows=rows, commit_url=commit_url, closes=closes)
+        return template.render(
+            pr=pull_view,
+            left_out=tuple(left_out),
+            rows=rows,
+            commit_url=commit_url,
+            closes=closes,
+            attestations=attestations,
+        )
 
     return fit_to_limit(render, tuple(OPTIONAL_PARTS), len(pull_view.board), limit)
 

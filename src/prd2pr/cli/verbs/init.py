@@ -49,8 +49,8 @@ def main(options: argparse.Namespace) -> int:
         write_once(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
     write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: render_workflow(config, branch, action))
-    if options.verify:
-        write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
+    if options.verify or config.attest:
+        write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(config, action))
     keys = " and ".join(list_key_names(config)) or "for your model, if it needs one"
     sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
     sys.stdout.write(NEXT.format(template=TEMPLATE_PATH, branch=branch, keys=keys))

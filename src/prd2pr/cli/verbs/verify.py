@@ -22,7 +22,7 @@ from prd2pr.errors import CannotJudge, SetupProblem, StateProblem, UsageProblem
 from prd2pr.github.messages.query_replies import ReportRow, VerifyReport
 from prd2pr.github.messages.rendering import report_text
 from prd2pr.memory.commit import make_retention_policy
-from prd2pr.proof.attestation import StatementCheck
+from prd2pr.proof.attestation import UNCHECKED, StatementCheck
 from prd2pr.proof.merged import MergeCheck, MergedBranch, check_merge, find_merge_of, find_newest_merge
 from prd2pr.proof.statement_files import STATEMENTS, check_statement_files, list_attested_steps, write_statements
 from prd2pr.proof.verify import Verifier
@@ -301,8 +301,10 @@ def format_statement_lines(one: BranchProof) -> list[str]:
     if statements is None:
         return lines
     match = "do NOT match the commits" if statements.findings else "match the commits"
-    signed = f"; {count(statements.signed, 'signature')} not checked" if statements.signed else ""
-    lines.append(f"{count(statements.files, 'attestation file')}: digests and results {match}{signed}")
+    lines.append(f"{count(statements.files, 'attestation file')}: digests and results {match}")
+    lines += [f"signed with the certificate of {signer}" for signer in statements.signers]
+    if statements.signed:
+        lines.append(f"not checked: {' and '.join(UNCHECKED)}; `gh attestation verify` checks both")
     return [*lines, *(f"            {each.code} {each.path}: {each.message}" for each in statements.findings)]
 
 

@@ -221,7 +221,11 @@ def build_description(publication: Publication, there: str) -> str:
     room = BODY_LIMIT - count_foreign_characters(there)
     try:
         ours = render_body(
-            publication.pull_view, commit_url=publication.request.commit_url, closes=publication.issue, limit=room
+            publication.pull_view,
+            commit_url=publication.request.commit_url,
+            closes=publication.issue,
+            limit=room,
+            attested=publication.request.session.config.attest,
         )
     except BodyTooLong:
         return there

@@ -36,8 +36,9 @@ def push_paths(config: Config) -> tuple[str, ...]:
     return (*config.prds, f"{PRDS}/**")
 
 
-def verify_workflow_text(action: str = "") -> str:
-    return render_template("init/verify.yml.j2", {"action": action or find_own_action_ref()})
+def verify_workflow_text(config: Config, action: str = "") -> str:
+    values = {"action": action or find_own_action_ref(), "attest": config.attest}
+    return render_template("init/verify.yml.j2", values)
 
 
 def find_own_action_ref() -> str:

@@ -137,4 +137,12 @@ FINDINGS: tuple[FindingKind, ...] = (
         good='{"_type": "https://in-toto.io/Statement/v1", "subject": …, "predicateType": …, "predicate": …}',
         remedy="remove the file, or create it again with `prd2pr verify --attest`.",
     ),
+    define_strict_error(
+        "VER204",
+        "the signature of an attestation is wrong",
+        "The signature in a bundle was not made with the key of the bundle's own certificate: the bundle was changed.",
+        bad="a bundle whose payload was edited after it was signed",
+        good="a bundle as `gh attestation download` or the artifact `prd2pr-bundle` has it",
+        remedy="download the bundle again, and check it with `gh attestation verify`.",
+    ),
 )
