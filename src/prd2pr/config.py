@@ -419,7 +419,8 @@ class Config(ConfigSection):
     approval: Literal["plan", "story", "none"] = Field(
         default="plan",
         description="What a person approves on GitHub before work continues: the plan, each story, or nothing. "
-        "On the command line, `run` and `next` are the approval.",
+        "On the command line, `run` and `next` show the plan and ask, unless `--yes` is given; without a terminal they "
+        "stop if this is set.",
     )
     assume: bool = Field(
         default=False, description="Whether stories of contradictory requirements are built without an answer."

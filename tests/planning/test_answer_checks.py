@@ -132,6 +132,9 @@ def test_criteria_of_the_answer_contradict_neither_each_other_nor_the_prd() -> N
     mine = {"text": "GIVEN a WHEN b THEN the order is doubled.", "requirements": ["FR-1"]}
     found = check(CONTRARY, draft({**BOTH, "criteria": [*BOTH["criteria"], mine]}), "FR-1")
     assert [code for code, _ in found] == ["PLN205", "PLN205"]
+    reworded = {"text": "GIVEN a WHEN b THEN the orders are kept.", "requirements": ["FR-1", "AC-1"]}
+    found = check(CONTRARY, draft({**BOTH, "criteria": [*BOTH["criteria"], reworded]}), "FR-1")
+    assert ["AC-2 and a" in message for _, message in found] == [True], "it restates AC-1 in its own words"
     copied = {"text": "GIVEN a WHEN b THEN the order is kept.", "requirements": ["FR-1", "AC-1"]}
     assert check(CONTRARY, draft({**BOTH, "criteria": [*BOTH["criteria"], copied]}), "FR-1") == []
 

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,15 @@ from prd2pr.agents.roles import MODEL_ROLES
 from prd2pr.cli.active_prds import find_active_prd
 from prd2pr.cli.context import RunContext, open_context, open_repository, read_config
 from prd2pr.cli.forkserver import ForkServer, Workers
+from prd2pr.cli.plan_text import format_backlog_text
 from prd2pr.cli.story_worker import serve_stories
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import make_local_session, make_model_selection
+from prd2pr.config import Config
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.costs.role_costs import dump_role_costs, format_cost_lines, sum_role_costs
 from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Backlog
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
 from prd2pr.views.blocked_story import BlockedView, build_blocked_view
@@ -44,6 +47,9 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
         session = make_local_session(
             opened.repository, opened.prd or find_active_prd(opened.repository.git), options, progress
         )
+        if not getattr(options, "yes", True) and asks_for_approval(session.config):
+            confirmed = replace(session.constraints, confirm_plan=PlanPrompt(session, progress))
+            session = replace(session, constraints=confirmed)
         with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
             preload = threading.Thread(target=preload_publishing, daemon=True)
             preload.start()
@@ -62,6 +68,36 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
     else:
         sys.stdout.write(delivered)
     return outcome
+
+
+def asks_for_approval(config: Config) -> bool:
+    """Return whether a person approves the plan at the terminal. Without a terminal, only if the settings say so."""
+    return config.approval == "plan" and (sys.stdin.isatty() or "approval" in config.model_fields_set)
+
+
+@dataclass
+class PlanPrompt:
+    """Shows a new plan and asks once whether to build it."""
+
+    session: Session
+    progress: Terminal
+    is_approved: bool = False
+
+    def __call__(self, backlog: Backlog) -> NoAction | None:
+        path = self.session.prd.path
+        if not self.is_approved and sys.stdin.isatty():
+            self.progress.close()
+            sys.stderr.write(f"{format_backlog_text(backlog)}Build this plan? [y/N] ")
+            sys.stderr.flush()
+            self.is_approved = sys.stdin.readline().strip().lower() in ("y", "yes")
+            return None if self.is_approved else self._stop("was not approved", "edit the PRD, or run it again")
+        if self.is_approved:
+            return None
+        remedy = f"prd2pr plan {path}, then prd2pr run {path} --yes"
+        return self._stop("waits for approval, and there is no terminal to ask at", remedy)
+
+    def _stop(self, why: str, remedy: str) -> NoAction:
+        return NoAction("waiting", f"the plan of {self.session.prd.path} {why} (`approval: plan`)", remedy)
 
 
 def count_workers(options: argparse.Namespace, *, sequential: bool) -> int:

@@ -41,6 +41,7 @@ MODEL = option(
 )
 RECORD = option("--record", help="Write the model's replies to a transcript, for use with replay:FILE", metavar="FILE")
 PRD_IN_PROGRESS = option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?")
+YES = option("--yes", help="Build the plan without asking, also with `approval: plan`", action="store_true")
 AGAIN = option("--again", help="Make a new plan instead of showing the stored one", action="store_true")
 STORY = option("--story", help="Work on this story only", metavar="ID")
 
@@ -113,6 +114,7 @@ COMMANDS: tuple[TableCommand, ...] = (
             MODEL,
             RECORD,
             JSON,
+            YES,
             option("--max-steps", help="Stop after N phases", metavar="N", type=int),
             option(
                 "--pr",
@@ -134,7 +136,7 @@ COMMANDS: tuple[TableCommand, ...] = (
         "Run one phase: work, gate and commit",
         "run:run_one_phase",
         "0, or 1 with a reason",
-        (PRD_IN_PROGRESS, REPO, STORY, MODEL, RECORD, JSON),
+        (PRD_IN_PROGRESS, REPO, STORY, MODEL, RECORD, JSON, YES),
         "prd2pr next",
     ),
     TableCommand(

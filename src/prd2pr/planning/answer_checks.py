@@ -96,8 +96,14 @@ def _check_contradictions(prd: Prd, draft: PlanDraft, planned_now: Collection[st
             if (text := clean_line(each.text)) not in stated
         ),
     ]
+    restated = {
+        (story.key, get_requirement_key(name)) for story in draft.stories for name in list_claimed_requirements(story)
+    }
     for pair in find_contradicting_criteria(criteria):
         keys = {get_requirement_key(each.where) for each in pair if each.by_prd}
+        places = {each.where for each in pair if not each.by_prd}
+        if len(places) == 1 and (not keys or any((*places, key) in restated for key in keys)):
+            continue  # one story states two outcomes, or the PRD's in its own words
         if keys & open_ones or not (len(keys) < len(pair) or keys.intersection(planned_now)):
             continue
         one, other = pair

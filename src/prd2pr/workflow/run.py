@@ -36,7 +36,7 @@ from prd2pr.workflow.commits.phase_commit import (
 )
 from prd2pr.workflow.conversation.history import forget_conversation
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
-from prd2pr.workflow.human_commits import read_commit_step
+from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.next_action import load_action_context, load_run_action_context, reset_command
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, record_refusal
 from prd2pr.workflow.phases.judgment import AcceptedPhase, NotRefactored, PhaseOutcome
@@ -255,8 +255,21 @@ def load_planned_state(session: Session) -> BranchState | str | NoAction:
     plan_result = plan_if_needed(session, head, state)
     if plan_result is not None:
         return plan_result
+    if (unapproved := find_missing_approval(session, state)) is not None:
+        return unapproved
     ready = prepare_sprint(session, head)
     return ready if isinstance(ready, NoAction) else session.store.load(ready)
+
+
+def find_missing_approval(session: Session, state: BranchState) -> NoAction | None:
+    """Ask a person at the terminal about a plan from which nothing was built yet."""
+    confirm = session.constraints.confirm_plan
+    if confirm is None:
+        return None
+    steps = (read_commit_step(commit) for commit in walk_first_parents(session.git, state.commit))
+    last = next((step for step in steps if step is not None and step.phase is not Phase.NOTE), None)
+    is_new = last is not None and last.phase is Phase.PLAN and last.prd == session.prd.id
+    return confirm(state.backlog) if is_new else None
 
 
 def record_retry(session: Session, position: Position) -> Position:

@@ -17,7 +17,7 @@ from prd2pr.domain.evidence import SmokeRun
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.paths import PathRules
-from prd2pr.domain.records import Prd, RunRecord, Spend
+from prd2pr.domain.records import Backlog, Prd, RunRecord, Spend
 from prd2pr.domain.secrets import Secrets
 from prd2pr.languages.test_runner import CoverageMeter, Surveyor, TestRunner
 from prd2pr.state.cursors import ProcessedItem
@@ -152,6 +152,8 @@ class Constraints:
     limits: UsageLimits
     approval: ApprovalMode = "given"  # on GitHub, the configured approval
     secrets: Secrets = field(default_factory=Secrets)  # must not appear in commits or prompts
+    # Asks a person at the terminal about a plan; returns why nothing is built from it, or None.
+    confirm_plan: Callable[[Backlog], NoAction | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 import sys
 
 from prd2pr.agents.roles import ESTIMATOR
+from prd2pr.cli.plan_text import format_backlog_text
 from prd2pr.cli.terminal import Terminal
 from prd2pr.cli.wiring import open_session
 from prd2pr.domain.costs.estimate import Estimate, estimate_backlog
@@ -17,9 +18,8 @@ from prd2pr.domain.costs.role_costs import (
     format_cost_table,
     sum_role_costs,
 )
-from prd2pr.domain.questions import format_questions
 from prd2pr.domain.records import Backlog
-from prd2pr.domain.wording import clean_line, format_dollars, format_tokens
+from prd2pr.domain.wording import format_dollars, format_tokens
 from prd2pr.planning.parts import describe_planning_calls
 from prd2pr.workflow.planning.first_plan import make_first_plan
 from prd2pr.workflow.planning.planner import forget_plan
@@ -79,20 +79,6 @@ def format_role_costs_text(estimated: Estimate) -> str:
         for each in estimated.roles
     ]
     return "".join(f"{line}\n" for line in ("estimated cost by role", *format_cost_table(rows)) if rows)
-
-
-def format_backlog_text(backlog: Backlog) -> str:
-    lines = []
-    for story in backlog.stories:
-        after = f"  after {', '.join(story.depends_on)}" if story.depends_on else ""
-        kind = f"{story.kind}, verify only" if story.verify_only else story.kind
-        lines.append(f"{story.id}  {clean_line(story.title)}  [{kind}, {', '.join(story.requirements)}]{after}")
-        lines += [
-            f"    {criterion.id.rpartition('.')[2]}  {clean_line(criterion.text)}" for criterion in story.criteria
-        ]
-    lines += [f"question {clean_line(question)}" for question in format_questions(backlog)]
-    lines += [f"assumption: {clean_line(assumption)}" for assumption in backlog.assumptions]
-    return "\n".join(lines) + "\n"
 
 
 def format_planning_costs_text(session: Session) -> str:
