@@ -16,11 +16,13 @@ from prd2pr.domain.records import Phase
 from prd2pr.errors import StateCorrupted
 from prd2pr.planning.decisions.completion import COMPLETED
 from prd2pr.planning.decisions.records import Objection
+from prd2pr.state import packed_records
 from prd2pr.state.codec import MAX_UNPACKED_BYTES, compress, encode_document
-from prd2pr.state.commit_message import compute_evidence_digest
+from prd2pr.state.commit_message import JoinRef, compute_evidence_digest
 from prd2pr.state.layout import PrdLayout
 from prd2pr.state.packed_records import Packing, pack_records, parse_pack
 from prd2pr.workflow.commits.decisions import apply_decision, complete_finished_prd
+from prd2pr.workflow.merges import Join, NotJoinable, build_join_tree, plan_join
 from world import World
 
 LAYOUT = PrdLayout("calc")
@@ -255,9 +257,25 @@ def test_person_cannot_pack(stage: Stage) -> None:
     assert list_findings(stage, "finished", forged)[0].startswith("VER103")
 
 
+@pytest.mark.parametrize("name", ["complete", "reopened"])
+def test_branch_of_a_story_is_not_joined_after_the_completion(stage: Stage, name: str) -> None:
+    """A worker that was still busy with a story that a person skipped."""
+    git, own = stage.session.git, stage.heads["designed"]
+    late = git.commit(git.tree(own), [stage.heads["approved"]], stage.world.git("log", "-1", "--format=%B", own))
+    join = plan_join(git, JoinRef("calc", "calc-1"), stage.heads[name], late)
+    assert isinstance(join, Join)
+    assert isinstance(build_join_tree(git, join), NotJoinable)
+
+
 def test_completing_twice_changes_nothing(stage: Stage) -> None:
     stage.back_to("complete")
     assert complete_finished_prd(stage.session, stage.head) == stage.heads["complete"]
+
+
+def test_more_records_than_a_pack_may_contain_stay_unpacked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.back_to("finished")
+    monkeypatch.setattr(packed_records, "ADDED_BYTES", MAX_UNPACKED_BYTES - 1000)
+    assert complete_finished_prd(stage.session, stage.head) == stage.heads["finished"]
 
 
 def test_work_after_completion_puts_the_records_back(stage: Stage) -> None:

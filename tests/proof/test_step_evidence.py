@@ -109,6 +109,12 @@ FORGERIES = {
     "a summary of the PRD": lambda git, head: {LAYOUT.summary: b"{}"},
     "coverage that nobody saw": with_cycle(lambda cycle: cycle.update(coverage={"calc-1.c9": ["tests/x.py::test_x"]})),
     "no coverage": with_cycle(lambda cycle: cycle.pop("coverage")),
+    "mutants that nobody killed": with_cycle(lambda cycle: cycle["steps"][-1].update(mutants=[99, 99])),
+    "billions of mutants": with_cycle(lambda cycle: cycle["steps"][-1].update(mutants=[10**9, 10**9])),
+    "no mutants": with_cycle(lambda cycle: cycle["steps"][-1].pop("mutants")),
+    "a warning that no gate gave": with_cycle(
+        lambda cycle: cycle["steps"][-1].update(warnings=[{"code": "GRN401", "message": "Go away"}])
+    ),
     "the evidence of the plan": lambda git, head: {f"{LAYOUT.evidence_root}/plan/1-plan.json": None},
     "earlier records changed": with_cycle(lambda cycle: cycle["steps"][0].update(evidence_blob="1" * 40)),
 }
@@ -118,6 +124,7 @@ QUICK = (
     "a summary with other counts",
     "other data",
     "no coverage",
+    "mutants that nobody killed",
 )
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FORGERIES]
 

@@ -25,6 +25,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> World:
     return made
 
 
+REBASE = ("rebase",)
+
+
 def clone(world: World, root: Path, *options: str) -> World:
     """A clone with only what the branches of the repository contain."""
     made = World(root, world.answers)
@@ -36,9 +39,13 @@ def clone(world: World, root: Path, *options: str) -> World:
 def merge_and_forget(finished: World, root: Path, *how: str) -> World:
     """A clone of a repository in which the branch was merged and deleted."""
     merged = clone(finished, root / "merged")
-    merged.git("merge", "-q", *how, f"origin/{CALC}")
+    if how != REBASE:
+        merged.git("merge", "-q", *how, f"origin/{CALC}")
     if "--squash" in how:
         merged.commit("A small calculator (#1)")
+    if how == REBASE:
+        merged.git("commit", "-q", "--allow-empty", "-m", "Work of others")
+        merged.git("cherry-pick", "--keep-redundant-commits", f"main~1..origin/{CALC}")
     merged.git("update-ref", "-d", f"refs/remotes/origin/{CALC}")
     return clone(merged, root / "clone")
 
@@ -51,11 +58,11 @@ def build_triples(world: World) -> None:
     assert done.status == 0, done.out + done.err
 
 
-HOW = {"squash": ("--squash",), "merge": ("--no-ff", "--no-edit")}
-SLOW_MERGE = pytest.param("merge", marks=pytest.mark.slow)
+HOW = {"squash": ("--squash",), "merge": ("--no-ff", "--no-edit"), "rebase": REBASE}
+SLOW = [pytest.param(how, marks=pytest.mark.slow) for how in ("merge", "rebase")]
 
 
-@pytest.mark.parametrize("how", ["squash", SLOW_MERGE])
+@pytest.mark.parametrize("how", ["squash", *SLOW])
 def test_next_prd_keeps_the_rows_of_a_merged_one(finished: World, tmp_path: Path, how: str) -> None:
     """Also if a squash left the evidence of the first PRD behind."""
     here = merge_and_forget(finished, tmp_path, *HOW[how])
@@ -137,11 +144,16 @@ def test_memory_reads_packed_records(finished: World) -> None:
 
 def test_dashboard_shows_a_squashed_prd(finished: World, tmp_path: Path) -> None:
     here = merge_and_forget(finished, tmp_path, "--squash")
+    with DiskReader({"octo/calc": finished.repo}) as reader:
+        before = reader.story("octo/calc", "calc-1")
     with DiskReader({"octo/calc": here.repo}) as reader:
         board, story = reader.project("octo/calc"), reader.story("octo/calc", "calc-1")
+    assert before is not None
+    assert "killed" in before.bite
+    assert story is not None
+    assert (story.bite, story.tests) == (before.bite, before.tests)
     assert board is not None
     assert [(prd.id, prd.stories, prd.proven) for prd in board.project.prds] == [("calc", 2, 2)]
-    assert story is not None
     assert story.outcome == "done"
 
 
@@ -239,7 +251,6 @@ def test_squash_in_the_middle_of_a_story(finished: World, tmp_path: Path) -> Non
     merged.commit("A part (#1)")
     merged.git("update-ref", "-d", f"refs/remotes/origin/{CALC}")
     here = clone(merged, tmp_path / "clone")
-    here.git("branch", CALC)
     done = here.run()
     assert done.status == 0, done.out + done.err
     assert here.subjects() == ["integrated(calc-2): Double a number", COMPLETION]

@@ -6,7 +6,7 @@ bot writes these files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
@@ -27,6 +27,8 @@ UtcTimestamp = Annotated[
     str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"), AfterValidator(_check_timestamp)
 ]
 
+MutantCount = Annotated[int, Field(ge=0, le=100_000)]
+
 
 class Record(BaseModel):
     # Infinity and NaN are not valid JSON, so a file that contains them is damaged.
@@ -45,43 +47,32 @@ class Document(Record):
 
 def _group_by_file(tests: Iterable[str]) -> list[str | list[str]]:
     found: list[str | list[str]] = []
-    for path, group in groupby(tests, _get_file):
+    for path, group in groupby(tests, lambda test: test[: max(test.find("::"), 0)]):
         own = list(group)
-        names = [test.removeprefix(f"{path}::") for test in own]
-        is_plain = not path or any(name.startswith("[") for name in names)
-        found += own if is_plain else [[path, *_shorten_cases(names)]]
+        names = [test[len(path) + 2 :] for test in own]
+        if not path or any(name.startswith("[") for name in names):
+            found += own
+        else:
+            before = ("[", *(name.partition("[")[0] for name in names))
+            cut = (last if name.startswith(f"{last}[") else "" for last, name in zip(before, names, strict=False))
+            found.append([path, *map(str.removeprefix, names, cut)])
     return found
-
-
-def _get_file(test: str) -> str:
-    return test.partition("::")[0] if "::" in test else ""
-
-
-def _shorten_cases(names: Iterable[str]) -> Iterator[str]:
-    """Yield `test_a[1]`, `[2]` for the cases of one test."""
-    last = None
-    for name in names:
-        test, bracket, case = name.partition("[")
-        yield f"[{case}" if bracket and test == last else name
-        last = test
 
 
 def _ungroup_by_file(stored: Any) -> Any:
     if not isinstance(stored, list) or all(isinstance(each, str) for each in stored):
         return stored  # as versions before 0.3 stored them, or something that is refused
-    return tuple(test for each in stored for test in (_restore_ids(each) if _is_group(each) else [each]))
+    return tuple(test for each in stored for test in _restore_ids(each))
 
 
-def _is_group(stored: Any) -> bool:
-    return isinstance(stored, list) and bool(stored) and all(isinstance(each, str) for each in stored)
-
-
-def _restore_ids(group: Sequence[str]) -> Iterator[str]:
-    path, *names = group
+def _restore_ids(group: Any) -> Iterator[Any]:
+    if not isinstance(group, list) or not group or not all(isinstance(each, str) for each in group):
+        yield group  # an id without a file, or something that is refused
+        return
     last = ""
-    for name in names:
-        last = last if name.startswith("[") else name.partition("[")[0]
-        yield f"{path}::{last}{name}" if name.startswith("[") else f"{path}::{name}"
+    for name in group[1:]:
+        last = name.partition("[")[0] or last
+        yield f"{group[0]}::{last if name.startswith('[') else ''}{name}"
 
 
 # Ids of tests. The name of a file, and of a test with several cases, is stored once:
@@ -425,6 +416,14 @@ class RefusedWriteRecord(Record):
     message: str = ""
 
 
+class StepWarning(Record):
+    code: str
+    message: str
+    path: str = ""
+    line: int = 0
+    test: str = ""
+
+
 class Step(Record):
     """One passed phase.
 
@@ -445,6 +444,8 @@ class Step(Record):
     people: tuple[str, ...] = ()  # authors of commits that this step proves together with its own
     draft: bool = False  # for a note with work that no gate has judged
     undoes: int = 0  # for a note: the number of the step that it undoes
+    mutants: tuple[MutantCount, MutantCount] | None = None  # killed and judged, shown after a squash
+    warnings: tuple[StepWarning, ...] = ()  # of the gate that accepted it, shown after a squash
 
 
 class LineCoverage(Record):
@@ -514,9 +515,7 @@ class Cycle(Document):
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
     tests: TestIds = ()  # ids of the tests proved RED, updated when they move at integration
-    # The tests by the criterion that they name, as the gate saw them. The living docs need them after a squash, when
-    # the evidence is no longer in the repository.
-    coverage: dict[str, TestIds] = {}
+    coverage: dict[str, TestIds] = {}  # tests by the criterion that they name, for the living docs after a squash
     held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
     line_coverage: LineCoverage | None = None  # at integration; None if it was not measured
     blocked: str = ""

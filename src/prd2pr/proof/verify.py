@@ -17,7 +17,7 @@ from threading import Event
 from typing import TypeVar
 
 from prd2pr.domain.evidence import Evidence, Finding, Verdict
-from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
+from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle, record_gate_result
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import DRAFT_PHASES
 from prd2pr.domain.paths import classify_path
@@ -368,7 +368,11 @@ class Verifier:
             if getattr(expected, name) != getattr(after, name):
                 what = f"`{name}` does not follow from this step"
                 yield make_claim_error("VER106", what, claim.state.paths.cycle(claim.step.story))
-        # Versions before 0.3 recorded neither the coverage nor the evidence's blob.
+        # Versions before 0.3 recorded nothing of the evidence, nor its blob.
+        step, saved = after.steps[-1], claim.proof
+        if step.evidence_blob and saved and record_gate_result(step, saved.evidence, saved.verdict) != step:
+            what = "the record of this step does not show what its evidence says"
+            yield make_claim_error("VER106", what, claim.state.paths.cycle(claim.step.story))
         coverage = expected.coverage if after.steps[-1].evidence_blob else claim.cycle_before.coverage
         if after.coverage != coverage:
             what = "`coverage` does not follow from this step"

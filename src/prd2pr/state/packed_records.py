@@ -8,13 +8,15 @@ screenshots are left to the branch's history.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from prd2pr.errors import StateCorrupted, StateProblem
-from prd2pr.state.codec import compress, decompress
+from prd2pr.state.codec import MAX_UNPACKED_BYTES, compress, decompress
 from prd2pr.state.git import Git
 from prd2pr.state.layout import LOGS, PRDS, PrdLayout, is_id
+
+ADDED_BYTES = 1024 * 1024  # more than the step that packs the records adds to them
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,18 @@ def pack_records(git: Git, tree: str, layout: PrdLayout, packing: Packing) -> st
     records = collect_records(git, tree, layout, {packing.evidence, *packing.finished})
     there = (entry.path for entry in git.entries(tree, layout.root))
     removed = (path for path in (*records, *there) if path not in (layout.status, packing.evidence))
-    texts = {path: data.decode("utf-8", "surrogateescape") for path, data in records.items()}
-    pack = compress(json.dumps(texts, separators=(",", ":")).encode())
+    pack = compress(encode_pack(records))
     return git.edit_tree(tree, {**dict.fromkeys(removed), layout.records: pack, layout.summary: packing.summary})
+
+
+def encode_pack(records: Mapping[str, bytes]) -> bytes:
+    texts = {path: data.decode("utf-8", "surrogateescape") for path, data in records.items()}
+    return json.dumps(texts, separators=(",", ":")).encode()
+
+
+def fits_into_pack(git: Git, tree: str, layout: PrdLayout, left_out: Set[str]) -> bool:
+    """Return whether the packed records could be read again. The step that packs them adds little."""
+    return len(encode_pack(collect_records(git, tree, layout, left_out))) < MAX_UNPACKED_BYTES - ADDED_BYTES
 
 
 def collect_records(git: Git, tree: str, layout: PrdLayout, left_out: Set[str]) -> dict[str, bytes]:

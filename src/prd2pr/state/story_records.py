@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from prd2pr.domain.evidence import Coverage, Evidence, Proof, RunSummary, TestResult, Verdict
+from prd2pr.domain.evidence import Coverage, Evidence, Finding, Proof, RunSummary, TestResult, Verdict
 from prd2pr.domain.machines.branch_records import share_field_sets
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.records import Cycle, Document, Phase, RunRecord, Step
+from prd2pr.domain.results.mutation import MutantResult, MutationResult
 from prd2pr.errors import StateCorrupted
 from prd2pr.state.codec import decode_document
 from prd2pr.state.store import BranchState
@@ -96,9 +97,18 @@ def rebuild_proof(cycle: Cycle, step: Step) -> Proof:
     covered = tuple(Coverage(criterion=name, tests=tests) for name, tests in cycle.coverage.items())
     run = rebuild_run(cycle.tests, failed=step.phase is Phase.RED) if step.phase in GATED else None
     evidence = Evidence(
-        phase=step.phase, story=cycle.story, step=step.n, coverage=covered, note=step.note, head_run=run
-    )
-    return Proof(evidence=evidence, verdict=Verdict(phase=step.phase, accepted=True))
+        phase=step.phase, story=cycle.story, step=step.n, coverage=covered, note=step.note, head_run=run,
+        bite=rebuild_mutation(*step.mutants) if step.mutants else None,
+    )  # fmt: skip
+    findings = tuple(Finding(severity="warning", **each.model_dump()) for each in step.warnings)
+    return Proof(evidence=evidence, verdict=Verdict(phase=step.phase, accepted=True, findings=findings))
+
+
+def rebuild_mutation(killed: int, judged: int) -> MutationResult:
+    """Return a result with these counts. The mutants themselves are only in the evidence."""
+    unknown = MutantResult(id="", path="", line=0, outcome="killed")
+    survivor = unknown.model_copy(update={"outcome": "survived"})
+    return MutationResult(mutants=(unknown,) * killed + (survivor,) * (judged - killed))
 
 
 def rebuild_run(tests: Sequence[str], *, failed: bool) -> RunSummary:

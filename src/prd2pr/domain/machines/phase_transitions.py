@@ -24,6 +24,7 @@ from prd2pr.domain.records import (
     Sprint,
     Status,
     Step,
+    StepWarning,
     Story,
     StoryStatus,
     TestFile,
@@ -51,7 +52,7 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
     return cycle.model_copy(
         update={
             "state": compute_next_state(cycle, passed),
-            "steps": (*cycle.steps, passed.step),
+            "steps": (*cycle.steps, record_gate_result(passed.step, passed.evidence, passed.verdict)),
             "refused": (*cycle.refused, *passed.refused),
             "refused_writes": (*cycle.refused_writes, *passed.refused_writes),
             "design": passed.design or cycle.design,
@@ -62,6 +63,21 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
             "line_coverage": passed.evidence.line_coverage or cycle.line_coverage,
             "blocked": "",
             "pre_implemented": cycle.pre_implemented or passed.evidence.pre_implemented,
+        }
+    )
+
+
+MAX_WARNINGS = 20  # kept in a step's record
+
+
+def record_gate_result(step: Step, evidence: Evidence, verdict: Verdict) -> Step:
+    """Return the step with what is shown of its evidence."""
+    mutation, shown = evidence.bite, set(StepWarning.model_fields)
+    warnings = [each for each in verdict.findings if each.severity == "warning"][:MAX_WARNINGS]
+    return step.model_copy(
+        update={
+            "mutants": (mutation.killed, len(mutation.judged)) if mutation and mutation.judged else None,
+            "warnings": tuple(StepWarning(**each.model_dump(include=shown)) for each in warnings),
         }
     )
 

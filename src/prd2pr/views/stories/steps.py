@@ -273,8 +273,8 @@ def make_result_signature(result: TestResult) -> str:
 
 
 def build_fault_views(mutation: MutationResult) -> tuple[FaultView, ...]:
-    """Build the list of mutants, with surviving ones first."""
-    tried = [build_fault_view(each) for each in (*mutation.mutants, *mutation.knock_outs)]
+    """Build the list of mutants, with surviving ones first. After a squash, only their number is known."""
+    tried = [build_fault_view(each) for each in (*mutation.mutants, *mutation.knock_outs) if each.path]
     return tuple(sorted(tried, key=lambda each: FAULT_ORDER.index(each.outcome)))[:MAX_FAULTS]
 
 

@@ -17,7 +17,9 @@ from prd2pr.planning.decisions.regressions import REGRESSED
 from prd2pr.planning.decisions.unmet import UNMET
 from prd2pr.state.codec import encode_lines
 from prd2pr.state.commit_message import format_subject
+from prd2pr.state.evidence_files import iter_finished_files
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
+from prd2pr.state.packed_records import fits_into_pack
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.phase_commit import PendingCommit, land_commit, make_ungated_evidence
@@ -68,10 +70,12 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
 def complete_finished_prd(session: Session, head: str) -> str:
     """Make the step that packs the records of a complete PRD, and return the new head.
 
-    A branch that a version before 0.3 finished stays as it is.
+    A branch that a version before 0.3 finished stays as it is, and so do more records than a pack may contain.
     """
     state = session.store.load(head)
     if session.target.prd_branch or not state.planned or state.packed or not has_recorded_evidence(state):
+        return head
+    if not fits_into_pack(session.git, state.tree, state.paths, frozenset(iter_finished_files(state))):
         return head
     pending, session.log.branch_writes.pending = session.log.branch_writes.pending, None
     try:

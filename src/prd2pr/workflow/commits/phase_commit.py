@@ -101,8 +101,10 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
         pending.base, pending.code_tree, complete, message, trailers=trailers, at=pending.at, packing=packing
     )
     refuse_secrets(session, pending.base, sha)
-    # Only a plan may create the branch. If it is missing now, a person deleted it, and it stays deleted.
-    creates = pending.phase is Phase.PLAN and pending.base == session.target.base_commit
+    # A plan creates the branch, and so does the first step after a merge of unfinished work. If a branch of this run is
+    # missing now, a person deleted it, and it stays deleted.
+    is_first = pending.phase is Phase.PLAN or not log.branch_writes.last
+    creates = is_first and pending.base == session.target.base_commit
     exists = session.git.branch_head(session.target.branch) is not None
     if session.log.branch_writes.pending is not None:
         # Called before the branch moves, since a run that is killed right afterwards would never call it.
