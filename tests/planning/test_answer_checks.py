@@ -158,6 +158,9 @@ def test_scenarios_are_read_in_any_layout() -> None:
         ("GIVEN a WHEN b THEN the total is 5 EUR", "GIVEN a WHEN b THEN a receipt gets printed", False),
         ("GIVEN a WHEN b THEN it is sent", "GIVEN a WHEN b THEN it is sent.", False),
         ("GIVEN a WHEN b THEN it is sent", "GIVEN a WHEN c THEN it is not sent", False),
+        ("GIVEN a WHEN b THEN it earns 41 points", "GIVEN a WHEN b THEN the receipt's lines earn 41 points", False),
+        ("GIVEN a WHEN b THEN it earns 41 points", "GIVEN a WHEN b THEN the receipt's lines earn 40 points", True),
+        ("GIVEN a WHEN b THEN it is sent", "GIVEN a WHEN b THEN it is never sent", True),
     ],
 )
 def test_contradictions_detected_by_code(one: str, other: str, seen: bool) -> None:

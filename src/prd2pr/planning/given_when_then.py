@@ -16,6 +16,7 @@ _WORD = re.compile(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     ("a", "an", "the", "it", "its", "is", "are", "was", "were", "be", "of", "to", "and", "not", "no")
 )
+_NEGATIONS = frozenset(("not", "no", "never", "none", "nothing", "nobody", "neither", "without", "cannot", "t"))
 
 
 def extract_words(text: str) -> tuple[str, ...]:
@@ -63,10 +64,17 @@ def find_contradicting_criteria(
     for group in groups.values():
         for (one, first), (other, second) in combinations(group, 2):
             if (
-                first.then != second.then
+                not _says_the_same(first.then, second.then)
                 and compute_word_similarity(_content_words(first.then), _content_words(second.then)) >= SAME_OUTCOME
             ):
                 yield one, other
+
+
+def _says_the_same(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether one outcome says all of the other, with the same numbers and negations, and possibly more."""
+    first, second = set(_content_words(one)), set(_content_words(other))
+    values = [[word for word in then if word.isdigit() or word in _NEGATIONS] for then in (one, other)]
+    return values[0] == values[1] and (first <= second or second <= first)
 
 
 def _content_words(then: tuple[str, ...]) -> tuple[str, ...]:
