@@ -214,7 +214,7 @@ class GitHubWorld:
             event = self.pending.pop(0)
         given = {"GITHUB_TOKEN": self.token, "PRD2PR_MODEL": f"replay:{self.transcript()}", **(env or {})}
         acted = self.runner.run(event, given, command=command, ending=ending, timeout=timeout, cold=cold)
-        rows = self.repo.dispatches[self._seen_dispatches :]
+        rows = [row for row in self.repo.dispatches[self._seen_dispatches :] if row.workflow in ("", "prd2pr.yml")]
         self._seen_dispatches = len(self.repo.dispatches)
         self.pending += [dispatch_event(self.fake, self.repo, row) for row in rows]
         return acted

@@ -36,9 +36,11 @@ BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
 BASE_PATTERN = rf"^$|{BRANCH_PATTERN.removesuffix('/?$')}$"
 LOOPBACK_PATTERN = r"^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?/?$"
 DIRECTORY_PATTERN = r"^(?:\.|(?:\./)?[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*(?:/[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*)*/?)$"
+WORKFLOW_PATTERN = r"^[A-Za-z0-9_.-]{1,100}\.ya?ml$"
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 MAX_PAGES = 8
 PATTERN_WORDS = {
+    WORKFLOW_PATTERN: "Write the name of a file in .github/workflows, as in ci.yml.",
     VARIABLE_PATTERN: "Write the name of an environment variable, as in NPM_TOKEN.",
     LOOPBACK_PATTERN: "Write a loopback address, as in http://127.0.0.1:8000.",
     DIRECTORY_PATTERN: "Write a directory of the repository, with `/` between its parts, as in docs or docs/living.",
@@ -440,6 +442,11 @@ class Config(ConfigSection):
         default=False,
         description="Whether proved statements are signed: `prd2pr init` then also writes the workflow that proves "
         "pull requests, with a job that signs the statements, and pull requests link to the attestations.",
+    )
+    ci_workflows: tuple[Annotated[str, Field(pattern=WORKFLOW_PATTERN)], ...] = Field(
+        default=(),
+        description="Workflows, such as ci.yml, that are started on the branch after each push with changed code. "
+        "GitHub starts none for pushes with `GITHUB_TOKEN`. Each needs `workflow_dispatch:` in its `on:`.",
     )
     sign_off: bool = Field(
         default=False,

@@ -122,6 +122,18 @@ def test_the_workflow_is_not_on_the_default_branch(hosted):
     assert "not on the default branch" in check["found"] and "merge" in check["remedy"]
 
 
+def test_pushes_to_the_configured_base_branch_trigger_the_workflow():
+    develop = Config(base_branch="develop")
+    text = render_workflow(develop, "main", ACTION)
+    found = {check.name: check.mark for check in run_workflow_checks(text, develop, "main", "")}
+    assert found["triggers"] == "ok" == run_branch_check(text, "main", "develop").mark
+    other = {
+        check.name: check
+        for check in run_workflow_checks(render_workflow(Config(), "main", ACTION), develop, "main", "")
+    }
+    assert "the base branch is develop" in other["triggers"].found
+
+
 def test_signed_commits_need_the_api(hosted):
     assert hosted.doctor()["signed commits"]["found"] == "not required"
     hosted.repo.signed_branches = ["main"]

@@ -51,3 +51,25 @@ def test_a_missing_base_branch_is_reported(tmp_path):
     with GitHubWorld(tmp_path, files=ON_DEVELOP) as world:
         acted = world.act(world.push({"prds/calc.md": PRD}, "ada"))
         assert acted.status == 1 and "the branch develop does not exist" in acted.output
+
+
+CI = "on:\n  workflow_dispatch:\njobs: {}\n"
+
+
+def test_configured_workflows_are_started_on_the_branch_when_its_code_changed(tmp_path):
+    settings = "approval: none\nci_workflows: [ci.yml, gone.yml]\n"
+    with GitHubWorld(tmp_path, files={".prd2pr.yml": settings, ".github/workflows/ci.yml": CI}) as world:
+        acted = world.act(world.push({"prds/calc.md": PRD}, "ada"))
+        assert acted.outputs["outcome"] == "done", acted.output
+        started = [(row.workflow, row.ref) for row in world.repo.dispatches]
+        assert started == [("ci.yml", world.branch)] * 2, "once per story, not for the plan"
+        assert "gone.yml could not be started" in acted.output
+        assert "prd2pr starts `ci.yml`, `gone.yml` on this branch" in world.status_comment().body
+        assert world.fake.violations == []
+
+
+def test_the_status_says_that_github_starts_no_checks(tmp_path):
+    with GitHubWorld(tmp_path, files=WITHOUT_APPROVAL) as world:
+        world.act(world.push({"prds/calc.md": PRD}, "ada"))
+        assert "GitHub starts no workflows for pushes with `GITHUB_TOKEN`" in world.status_comment().body
+        assert world.repo.dispatches == []

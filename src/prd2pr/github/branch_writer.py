@@ -150,6 +150,7 @@ class StoryPushWriter:
     remote: Remote
     prefix: str
     every_phase: bool = False
+    on_changed_code: Callable[[str], None] = lambda _: None  # called with the branch after such a push
 
     def move(self, branch: str, new: str, old: str | None) -> str:
         prd = branch.removeprefix(self.prefix)
@@ -191,6 +192,8 @@ class StoryPushWriter:
         else:
             new = self._create_by_api(branch, prd, new, published)
         record_published_head(self.git, branch, new)
+        if published is not None and self.git.code_tree(new) != self.git.code_tree(published):
+            self.on_changed_code(branch)
         return new
 
     def _create_by_api(self, branch: str, prd: str, new: str, published: str | None) -> str:

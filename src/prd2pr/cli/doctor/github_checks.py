@@ -112,7 +112,7 @@ def find_origin_repository(git: Git, env: Mapping[str, str]) -> str:
 def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterator[SetupCheck]:
     repository = api.get(join_path("repos", api.owner, api.name))
     yield run_access_check(api, repository)
-    yield from run_default_branch_check(git, str(repository.get("default_branch") or ""))
+    yield from run_default_branch_check(git, config, str(repository.get("default_branch") or ""))
     for check in (check_published_action, check_pull_permission, check_signatures, check_secret_names):
         try:
             yield check(api, config)
@@ -144,13 +144,13 @@ def run_access_check(api: RepositoryApi, repository: Mapping[str, Any]) -> Setup
     return SetupCheck("github", "ok", f"{api.repository}, default branch {repository.get('default_branch')}")
 
 
-def run_default_branch_check(git: Git, branch: str) -> Iterator[SetupCheck]:
+def run_default_branch_check(git: Git, config: Config, branch: str) -> Iterator[SetupCheck]:
     """Compare the workflow with the default branch that GitHub reports."""
     text = git.read(git.remote_head(branch) or "HEAD", WORKFLOW_PATH) if branch else None
     if text is not None:
         # A file that cannot be parsed is reported by the workflow check.
         with suppress(yaml.YAMLError, RecursionError, AttributeError, LookupError, TypeError):
-            yield run_branch_check(text.decode("utf-8", "replace"), branch)
+            yield run_branch_check(text.decode("utf-8", "replace"), branch, config.base_branch)
 
 
 def check_published_action(api: RepositoryApi, _: Config) -> SetupCheck:

@@ -83,18 +83,21 @@ def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
             f"a push triggers it for {', '.join(paths)}, but should trigger it for {', '.join(wanted)}",
             f"set on.push.paths in {WORKFLOW_PATH} to these globs",
         )
-    if branch and branches is not None and branch not in branches:
-        return SetupCheck(
-            "triggers",
-            "wrong",
-            f"a push triggers it only on {', '.join(branches)}, but the default branch is {branch}",
-            f"set on.push.branches and the checkout's ref to {branch}",
-        )
+    base = config.base_branch or branch
+    if base and branches is not None and base not in branches:
+        kind, place = "default", "on.push.branches and the checkout's ref"
+        if base != branch:
+            kind, place = "base", "on.push.branches"
+        found = f"a push triggers it only on {', '.join(branches)}, but the {kind} branch is {base}"
+        return SetupCheck("triggers", "wrong", found, f"set {place} to {base}")
     return SetupCheck("triggers", "ok", "PRDs, labels, comments, continuation and schedule")
 
 
-def run_branch_check(text: str, branch: str) -> SetupCheck:
-    """Check that the workflow uses `branch`, which is the default branch according to GitHub."""
+def run_branch_check(text: str, branch: str, base: str = "") -> SetupCheck:
+    """Check that the workflow uses `branch`, which is the default branch according to GitHub.
+
+    Pushes are to `base`, if that is another branch.
+    """
     workflow = yaml.safe_load(text)
     push = workflow.get(True, workflow.get("on"))["push"]
     listed = list(push.get("branches") or ()) if push else []
@@ -102,7 +105,7 @@ def run_branch_check(text: str, branch: str) -> SetupCheck:
     refs = [step["with"]["ref"] for step in steps if "ref" in step.get("with", ())]
     refs_named = [str(ref) for ref in refs if "${{" not in str(ref)]
     others = sorted({*map(str, listed), *refs_named} - {branch})
-    if (listed and branch not in listed) or set(refs_named) - {branch}:
+    if (listed and (base or branch) not in listed) or set(refs_named) - {branch}:
         return SetupCheck(
             "default branch",
             "wrong",

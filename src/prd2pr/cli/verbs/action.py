@@ -17,7 +17,7 @@ from prd2pr.cli.wiring import make_model_opener, make_model_selection, make_sess
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.domain.secrets import Secrets
 from prd2pr.domain.wording import end_sentence
-from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
+from prd2pr.errors import ConfigInvalid, HubProblem, NotFoundThere, Stopped
 from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, StoryPushWriter, SyncedApiWriter
 from prd2pr.github.client.commits import ApiWriter
 from prd2pr.github.client.factory import make_token_source, open_hub
@@ -153,7 +153,7 @@ def make_github_context(
     opened = RepositoryContext(git, config, base, base_branch, many=True)
     selection = make_model_selection(config)
     select_model = make_model_opener(config, selection, progress)
-    writer = make_writer(config, hub, git, remote)
+    writer = make_writer(config, hub, git, remote, progress)
     minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
     return GitHubContext(
         hub=hub,
@@ -200,13 +200,24 @@ def fetch_base(git: Git, remote: Remote, branch: str) -> str:
     return head
 
 
-def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:
+def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote, progress: Progress) -> BranchWriter:
     writer = (
         SyncedApiWriter(ApiWriter(hub.api, LocalCommitReader(git)), git, remote)
         if config.commit == "api"
         else GitPushWriter(git, remote)
     )
-    return StoryPushWriter(writer, git, remote, config.branch_prefix, every_phase=config.push == "phase")
+    every_phase = config.push == "phase"
+    on_changed_code = partial(start_ci_workflows, hub, config.ci_workflows, progress)
+    return StoryPushWriter(writer, git, remote, config.branch_prefix, every_phase, on_changed_code)
+
+
+def start_ci_workflows(hub: GitHubHub, workflows: tuple[str, ...], progress: Progress, branch: str) -> None:
+    """Start the project's own checks. A failure is noted in the log, because the push itself succeeded."""
+    for name in workflows:
+        try:
+            hub.dispatch(name, branch, {})
+        except HubProblem as problem:
+            progress.say("note", text=f"{name} could not be started on {branch}: {problem.what}")
 
 
 def report_outcomes(job: ActionsJob, outcomes: tuple[PrdOutcome, ...]) -> int:

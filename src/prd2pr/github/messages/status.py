@@ -52,7 +52,11 @@ class StatusView:
     pull_url: str = ""
     run_url: str = ""
     tracking: int | None = None
-    blocked: BlockedView | None = None
+    ci: str = ""  # how the project's own checks start on this branch
+
+    @property
+    def blocked(self) -> BlockedView | None:
+        return self.pr.blocked if self.headline == "blocked" else None
 
 
 def build_status_view(
@@ -66,6 +70,7 @@ def build_status_view(
     run_url: str = "",
     tracking: int | None = None,
     refuted: BranchRefutation | None = None,
+    ci: str = "",
 ) -> StatusView:
     headline = choose_headline(pull_view, status, stop, problem, refuted)
     waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
@@ -81,7 +86,19 @@ def build_status_view(
         pull_url=pull_url,
         run_url=run_url,
         tracking=tracking,
-        blocked=pull_view.blocked if headline == "blocked" else None,
+        ci=ci if headline == "done" else "",
+    )
+
+
+def describe_ci(workflows: tuple[str, ...], *, starts_by_itself: bool) -> str:
+    """Say how the project's own workflows start on the pull request's branch."""
+    if workflows:
+        return f"prd2pr starts {', '.join(f'`{name}`' for name in workflows)} on this branch after each push."
+    if starts_by_itself:
+        return ""
+    return (
+        "GitHub starts no workflows for pushes with `GITHUB_TOKEN`, or waits for an approval. `ci_workflows` in "
+        "`.prd2pr.yml` names those that prd2pr starts, and with a GitHub App all start by themselves."
     )
 
 

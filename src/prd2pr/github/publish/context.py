@@ -12,12 +12,14 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.repository import GITHUB_ACTIONS
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import (
     Headline,
     StatusView,
     build_status_view,
     choose_headline,
+    describe_ci,
 )
 from prd2pr.state.git import Git
 from prd2pr.state.store import BranchState
@@ -90,6 +92,7 @@ class Publication:
             run_url=self.request.run_url,
             tracking=tracking.number if tracking else None,
             refuted=self.refuted,
+            ci=describe_ci(self.config.ci_workflows, starts_by_itself=self.hub.me() != GITHUB_ACTIONS),
         )
 
     def attempt(self, part: str, act: Callable[[], T]) -> T | None:
