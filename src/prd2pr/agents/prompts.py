@@ -13,6 +13,7 @@ feedback, test run            this attempt
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -47,6 +48,7 @@ from prd2pr.domain.paths import get_story_test_root
 from prd2pr.domain.records import Prd, Story
 from prd2pr.domain.stack import Stack, is_python_stack
 from prd2pr.domain.stack_policy import CODE_ENDINGS
+from prd2pr.languages.conventions import Conventions
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING
 from prd2pr.languages.registry import get_language
 from prd2pr.planning.classification import quote_requirement
@@ -224,9 +226,23 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
         "test_directory": (directory := stack.test_directory(task.subject)),
         "test_file": (test_file := _choose_test_file(task, directory)),
         "limits": _compute_limits(task),
+        "sample_examples": _format_sample_examples(conventions),
+        "examples_directory": stack.test_directory(example),
         "own_words": frozenset(map(quote_requirement, task.prd.requirements)),
         "hidden_examples_file": conventions.held_out_file(test_file) if task.hidden_examples.in_task else "",
     }
+
+
+def _format_sample_examples(conventions: Conventions) -> str:
+    """Return an answer of the author of hidden examples, in the language of the tests."""
+    lines = conventions.example.strip().splitlines()
+    if lines:
+        imports = "\n".join(line for line in lines if line.startswith("import"))
+        sample = {"imports": imports, "c1": [lines[-2].strip()]}
+    else:
+        raises = "with pytest.raises(ValueError):\n    price(-7)"
+        sample = {"imports": "from shop.price import price", "c1": ["assert price(61) == 500"], "c3": [raises]}
+    return json.dumps({"shop-1": sample}, ensure_ascii=False)
 
 
 def _compute_limits(task: RoleTask) -> dict[str, int]:
