@@ -1,5 +1,8 @@
-"""State in the demo's pull request ÷ code and tests in it, in lines and bytes: when it is finished, and at the worst
-step once two stories are finished. Before that there is hardly any code to compare with.
+"""State in a pull request ÷ code and tests in it, in lines and bytes: when it is finished, and at the worst step once
+two stories are finished. Before that there is hardly any code to compare with.
+
+The pull requests are the demo's and, if this file is executed, that of a recorded PRD with twelve requirements.
+`--steps` prints every step.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STATE, NEITHER = ".orch-state/", ("docs/", "prds/", "README.md", "CHANGELOG.md")
-BRANCH = "main...prd2pr/loyalty"
+SHOP = "loyalty"  # the demo's PRD
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,23 @@ def classify_file(path: str) -> str:
     return "state" if path.startswith(STATE) else "" if path.startswith(NEITHER) else "code"
 
 
-def state_vs_change(repo: Path) -> dict[str, float]:
-    """Measure the finished branch of the demo in `repo`."""
-    commits = [row.split(" ", 1) for row in git(repo, "log", "--reverse", "--format=%H %s", BRANCH).splitlines()]
-    first = next(place for place, (_, subject) in enumerate(commits) if subject.startswith("integrated(loyalty-2)"))
-    steps = [measure_change(repo, commit) for commit, _ in commits[first:]]
+def measure_steps(repo: Path, prd: str) -> list[tuple[str, ChangeSize]]:
+    """Measure the change at each step of a finished branch, with the subject of the step."""
+    # As the branch's own .gitattributes say, which git reads only if the branch is checked out.
+    (repo / ".git" / "info" / "attributes").write_text(".orch-state/prds/*/tdd/held_out/** -diff\n")
+    log = git(repo, "log", "--reverse", "--format=%H %s", f"main..prd2pr/{prd}").splitlines()
+    return [(subject, measure_change(repo, commit)) for commit, _, subject in (row.partition(" ") for row in log)]
+
+
+def state_vs_change(repo: Path, prd: str = SHOP) -> dict[str, float]:
+    steps = measure_steps(repo, prd)
+    done = [place for place, (subject, _) in enumerate(steps) if subject.startswith("integrated(")]
+    later = [size for _, size in steps[done[1] :]]
     return {
-        "state_vs_change": round(steps[-1].state_lines / steps[-1].code_lines, 3),
-        "state_vs_change_worst": round(max(each.state_lines / each.code_lines for each in steps), 3),
-        "state_vs_change_bytes": round(steps[-1].state_bytes / steps[-1].code_bytes, 3),
-        "state_vs_change_bytes_worst": round(max(each.state_bytes / each.code_bytes for each in steps), 3),
+        "state_vs_change": round(later[-1].state_lines / later[-1].code_lines, 3),
+        "state_vs_change_worst": round(max(each.state_lines / each.code_lines for each in later), 3),
+        "state_vs_change_bytes": round(later[-1].state_bytes / later[-1].code_bytes, 3),
+        "state_vs_change_bytes_worst": round(max(each.state_bytes / each.code_bytes for each in later), 3),
     }
 
 
@@ -70,6 +81,23 @@ def run_demo(directory: Path) -> Path:
     return directory
 
 
-if __name__ == "__main__":
+def run_recording(directory: Path) -> Path:
+    sys.path.insert(0, str(TESTS))
+    from recorded_runs import STOCK, replayed
+
+    world, _ = replayed(STOCK, directory, "full")
+    return world.repo
+
+
+def main(*, steps: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        sys.stdout.write(json.dumps(state_vs_change(run_demo(Path(scratch) / "demo"))) + "\n")
+        repositories = {SHOP: run_demo(Path(scratch) / "demo"), "stock": run_recording(Path(scratch))}
+        for prd, repo in repositories.items():
+            sys.stdout.write(json.dumps({"prd": prd, **state_vs_change(repo, prd)}) + "\n")
+            for subject, size in measure_steps(repo, prd) if steps else ():
+                numbers = (size.state_lines, size.state_bytes, size.code_lines, size.code_bytes)
+                sys.stdout.write(" ".join(f"{number:>7}" for number in numbers) + f"  {subject[:60]}\n")
+
+
+if __name__ == "__main__":
+    main(steps="--steps" in sys.argv[1:])

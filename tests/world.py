@@ -15,8 +15,9 @@ from typing import Any
 
 import warm_starts
 from prd2pr.agents.models.transcript import format_header_line
-from prd2pr.domain.records import Phase
-from prd2pr.state.codec import encode_pretty
+from prd2pr.domain.records import Cycle, Document, Phase, RunRecord
+from prd2pr.domain.role_record import RoleRecord
+from prd2pr.state.codec import decode_document, encode_pretty
 from prd2pr.state.git import Git
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import read_runs
@@ -124,6 +125,9 @@ def script() -> dict[str, Blocks]:
     }
 
 
+SPARSE: dict[str, type[Document]] = {"/tdd/cycles/": Cycle, "/runs/": RunRecord, "/pipeline/": RoleRecord}
+
+
 def show_state(repo: Path, path: str, rev: str) -> str:
     """The text of a PRD's state file, also if it is packed or only in the branch's history."""
     with Git.open(repo) as git:
@@ -136,6 +140,9 @@ def show_state(repo: Path, path: str, rev: str) -> str:
             return encode_pretty(proof).decode()
         data = state.read_bytes(path)
     assert data is not None, path
+    kind = next((kind for part, kind in SPARSE.items() if part in path), None)
+    if kind:
+        return json.dumps(decode_document(kind, data, path).model_dump())
     return data.decode().removesuffix("\n")
 
 

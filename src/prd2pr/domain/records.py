@@ -77,7 +77,9 @@ def _restore_ids(group: Any) -> Iterator[Any]:
 
 # Ids of tests. The name of a file, and of a test with several cases, is stored once:
 # [["tests/test_a.py", "test_1", "test_2[x]", "[y]"]].
-TestIds = Annotated[tuple[str, ...], BeforeValidator(_ungroup_by_file), PlainSerializer(_group_by_file)]
+TestIds = Annotated[
+    tuple[str, ...], BeforeValidator(_ungroup_by_file), PlainSerializer(_group_by_file, when_used="json")
+]
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
