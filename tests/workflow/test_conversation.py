@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 
 import pytest
@@ -300,3 +301,44 @@ def test_a_shared_helper_grows_but_what_earlier_tests_use_stays(multiples):
     assert ["RED508" in each["codes"] for each in refused] == [True]
     assert multiples.show("tests/conftest.py") == grown.rstrip("\n")
     assert multiples.verify().status == 0
+
+
+def test_the_third_of_five_stories_is_refused(tmp_path, monkeypatch):
+    """The two before it stay, and the two after it need no new call."""
+    names = (*NAMES, "quintuple", "sextuple")
+    here = sys.modules[__name__]
+    monkeypatch.setattr(here, "NAMES", names)
+    monkeypatch.setattr(here, "FACTORS", dict(zip(names, range(2, 7), strict=True)))
+    monkeypatch.setattr(here, "STORIES", {name: f"calc-{at}" for at, name in enumerate(names, 1)})
+    world = World(tmp_path)
+    rules = "\n".join(f"- **FR-{at}** {name} multiplies a number by {at + 1}." for at, name in enumerate(names, 1))
+    world.start({"prds/calc.md": f"---\nid: calc\ntitle: Multiples\n---\n\n# Multiples\n\n{rules}\n"}).configure(
+        SETTINGS
+    )
+    fixed = use("edit_file", path=SOURCE, old="return n * 4 + 1", new="return n * 4")
+    world.answers = {
+        "calc/plan/planner/1/1": say({**plan(), "epics": [{"key": "E1", "title": "Multiples"}]}),
+        key("double"): deliver(names, wrong="quadruple"),
+        key("quadruple", 2): number([fixed, submit("quadruple")]),
+    }
+    done = world.run()
+    assert done.status == 0, done.out + done.err
+    assert world.phases() == ["plan(calc)", *steps(*names)]
+    assert run_record(world)["spend"]["calls"] == 3
+    assert world.show(SOURCE) == code(names).rstrip("\n")
+
+
+def test_a_story_refused_in_red_comes_back_without_the_failures_that_are_meant(multiples):
+    passing = '\n\ndef test_numbers():\n    """calc-1.c1"""\n    assert sum([4, 4]) == 8\n'
+    blocks = deliver(NAMES)
+    blocks[0]["input"]["content"] += passing
+    fixed = use("edit_file", path=place("double"), old=passing, new="")
+    with MessagesApi([json.dumps(plan()), {"content": blocks}, {"content": number([fixed, submit("double")])}]) as api:
+        env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
+        done = multiples.program("run", "prds/calc.md", "--model", "anthropic:claude-sonnet-5-5", env=env)
+    assert done.status == 0, done.out + done.err
+    *results, told = api.bodies[2]["messages"][-1]["content"]
+    assert "RED401" in told["text"]
+    assert "test_numbers" in told["text"]
+    assert "test_doubles" not in told["text"], "it fails, as it should"
+    assert {each["content"] for each in results} == {"ok"}, "results are short, since every request repeats them"
