@@ -5,6 +5,7 @@ A clean result only counts if the linter finds a planted error, so each is run o
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ import yaml
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.github.context import STORY_JOB_PREFIX
-from prd2pr.github.setup.workflow_file import VERIFY_PATH, WORKFLOW_PATH, render_workflow
+from prd2pr.github.setup.workflow_file import SCHEDULE_PATH, VERIFY_PATH, WORKFLOW_PATH, render_workflow
 from prd2pr.proof.attestation import TEST_RESULT
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +60,7 @@ def with_jobs(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def workflows(written, with_jobs) -> list[Path]:
     ours = sorted((ROOT / ".github/workflows").glob("*.y*ml"))
-    return [*ours, written / WORKFLOW_PATH, written / VERIFY_PATH, with_jobs]
+    return [*ours, written / WORKFLOW_PATH, written / SCHEDULE_PATH, written / VERIFY_PATH, with_jobs]
 
 
 @pytest.fixture(scope="session")
@@ -184,10 +185,36 @@ def generated(written) -> dict[Any, Any]:
 
 def test_generated_workflow_has_the_designed_triggers(generated):
     on = generated[True]
-    assert set(on) == {"push", "issues", "issue_comment", "workflow_dispatch", "schedule"}
+    assert set(on) == {"push", "issues", "issue_comment", "workflow_dispatch"}
     assert on["issue_comment"] == {"types": ["created"]} and on["issues"] == {"types": ["labeled"]}
     assert on["push"]["branches"] == ["trunk"]
     assert set(on["workflow_dispatch"]["inputs"]) == {"prd", "reason", "delivery", "said", "orders"}
+
+
+@pytest.mark.parametrize(
+    ("branches", "issues", "commits", "starts"), [(0, 0, 0, False), (1, 0, 0, True), (0, 1, 0, True), (0, 0, 30, True)]
+)
+def test_the_schedule_starts_the_workflow_only_if_there_may_be_work(
+    written, tmp_path, branches, issues, commits, starts
+):
+    schedule = yaml.safe_load((written / SCHEDULE_PATH).read_text(encoding="utf-8"))
+    assert set(schedule[True]) == {"schedule"}
+    (step,) = schedule["jobs"]["start"]["steps"]
+    answers = f"*matching-refs/heads/prd2pr/*) echo {branches};; *issues*labels=prd2pr*) echo {issues};; "
+    gh = tmp_path / "gh"
+    gh.write_text(f'#!/bin/bash\ncase "$*" in {answers}*commits*) echo {commits};; *) echo "$*" >> "$STARTED";; esac\n')
+    gh.chmod(0o755)
+    given = {name: value for name, value in step["env"].items() if "${{" not in value}
+    env = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "STARTED": str(tmp_path / "started"),
+        "REPO": "repos/o/c",
+        **given,
+    }
+    env |= {"GITHUB_REPOSITORY": "o/c", "GITHUB_REF_NAME": "trunk"}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", step["run"]], env=env, check=True)
+    said = (tmp_path / "started").read_text() if (tmp_path / "started").exists() else ""
+    assert said == ("workflow run prd2pr.yml --repo o/c --ref trunk -f reason=schedule\n" if starts else "")
 
 
 def test_worker_needs_the_gate_and_is_serialised_per_prd(generated):

@@ -11,7 +11,7 @@ from fakes.github.fake import FakeGitHub
 from fakes.github.server import serve
 from prd2pr.cli.doctor.checkup import SetupCheck, format_total
 from prd2pr.cli.doctor.github_checks import ORIGIN, check_github
-from prd2pr.cli.doctor.workflow_check import run_branch_check, run_workflow_checks
+from prd2pr.cli.doctor.workflow_check import run_branch_check, run_schedule_check, run_workflow_checks
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
 from prd2pr.errors import BadCredentials
@@ -134,6 +134,21 @@ def test_pushes_to_the_configured_base_branch_trigger_the_workflow():
     assert "the base branch is develop" in other["triggers"].found
 
 
+def test_the_schedule_is_a_file_of_its_own():
+    text = render_workflow(Config(), "main", ACTION)
+    assert run_schedule_check("", text).mark == "ok"
+    assert "lost events wait" in run_schedule_check(None, text).found
+    older = text.replace("  workflow_dispatch:", "  schedule:\n    - cron: '1 1 * * *'\n  workflow_dispatch:")
+    assert "60 days" in run_schedule_check("", older).found
+
+
+def test_a_schedule_that_github_disabled_is_reported(hosted):
+    assert hosted.doctor()["schedule on GitHub"]["found"] == "active"
+    hosted.repo.disabled["prd2pr-schedule.yml"] = "disabled_inactivity"
+    check = hosted.doctor()["schedule on GitHub"]
+    assert check["mark"] == "warning" and "60 days" in check["found"] and "Enable workflow" in check["remedy"]
+
+
 def test_signed_commits_need_the_api(hosted):
     assert hosted.doctor()["signed commits"]["found"] == "not required"
     hosted.repo.signed_branches = ["main"]
@@ -194,7 +209,7 @@ def test_a_workflow_on_this_branch_only(ready):
         ((COMMIT, "v1"), "workflow", "wrong", "pinned to v1, which can be moved"),
         (("/prd2pr@", "/other@"), "workflow", "wrong", "does not use prd2pr"),
         (("name: prd2pr", "name: [prd2pr"), "workflow", "wrong", "not valid YAML"),
-        (("  schedule:", "  watch:"), "triggers", "warning", "not triggered by schedule"),
+        (("  issues:", "  watch:"), "triggers", "warning", "not triggered by issues"),
         (('"prds/**/*.md"', '"specs/**"'), "triggers", "warning", "specs/**"),
         (('branches: ["main"]', 'branches: ["trunk"]'), "triggers", "wrong", "the default branch is main"),
         (("secrets.ANTHROPIC_API_KEY", "secrets.OTHER"), "model key", "wrong", "ANTHROPIC_API_KEY"),

@@ -270,3 +270,10 @@ def test_the_event_filter_knows_every_first_word():
     from prd2pr.github.commands.parser import FIRST_WORDS
 
     assert sorted(event_filter.COMMAND_WORDS) == sorted(f"/{word}" for word in FIRST_WORDS)
+
+
+def test_a_run_that_the_schedule_started_does_what_the_schedule_does():
+    payload = {"inputs": {"reason": "schedule"}, "ref": "refs/heads/main", "repository": {"full_name": "octo/calc"}}
+    assert read_event("workflow_dispatch", payload) == ScheduleTriggered()
+    payload["inputs"]["prd"] = "calc"
+    assert isinstance(read_event("workflow_dispatch", payload), WorkflowDispatched)

@@ -107,7 +107,8 @@ def _described(ctx: Context, at: int, path: str) -> Json:
     raw = ctx.bare.file(ctx.repo.default_branch, path) or b""
     return {
         "id": at, "node_id": f"W_{at}", "name": (yaml.safe_load(raw) or {}).get("name", path), "path": path,
-        "state": "active", "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH, "html_url": page,
+        "state": ctx.repo.disabled.get(path.rpartition("/")[2], "active"),
+        "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH, "html_url": page,
         "url": f"{shapes.api(ctx.fake, ctx.repo)}/actions/workflows/{at}", "badge_url": f"{page}/badge.svg",
     }  # fmt: skip
 

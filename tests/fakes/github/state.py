@@ -148,6 +148,7 @@ class Repository:
     actions_may_open_pulls: bool = True
     drafts: bool = True
     auto_merge: bool = False  # the repository's setting
+    disabled: dict[str, str] = field(default_factory=dict)  # the state of workflows that are not active, by file
     signed_branches: list[str] = field(default_factory=list)  # where a rule requires signed commits
     required_checks: list[str] = field(default_factory=list)  # of the default branch's ruleset
     secrets: list[str] = field(default_factory=list)  # names

@@ -21,7 +21,7 @@ from prd2pr.github.client.tokens import AppKey
 from prd2pr.github.events.events import AppInstalled, read_event
 from prd2pr.github.setup.app_permissions import SETUP_ACCESS, get_requested_permissions
 from prd2pr.github.setup.offer import OFFER_BRANCH, SetupOffer, offer_setup
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, render_workflow
+from prd2pr.github.setup.workflow_file import SCHEDULE_PATH, WORKFLOW_PATH, render_workflow
 from prd2pr.server.database import open_database
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
@@ -93,7 +93,7 @@ def test_one_pull_request_adds_the_missing_files_and_explains_them(world: World)
     [pull] = world.pulls()
     assert pull.user == "builder[bot]"
     assert sorted(world.added()) == [
-        f"A\t{name}" for name in (WORKFLOW_PATH, *HUMAN_FILES, ".prd2pr.yml", "prds/_template.md")
+        f"A\t{name}" for name in (SCHEDULE_PATH, WORKFLOW_PATH, *HUMAN_FILES, ".prd2pr.yml", "prds/_template.md")
     ]
     for words in (WORKFLOW_PATH, "`ANTHROPIC_API_KEY`", "never merges", "not be opened again", "installations/7"):
         assert words in pull.body

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from prd2pr.cli.doctor.checkup import SetupCheck
-from prd2pr.github.setup.workflow_file import VERIFY_PATH, WORKFLOW_PATH
+from prd2pr.github.setup.workflow_file import SCHEDULE_PATH, VERIFY_PATH, WORKFLOW_PATH
 from prd2pr.livingdocs.readers.pipelines import CiPipeline, detect_pipeline_kind, read_pipeline
 from prd2pr.state.git import Git
 
@@ -24,7 +24,7 @@ EXAMPLE = (
 
 def run_ci_check(git: Git) -> SetupCheck:
     """Report whether a CI job runs the tests, and whether it is limited to other directories."""
-    pipelines = [each for each in read_pipelines(git) if each.path not in (WORKFLOW_PATH, VERIFY_PATH)]
+    pipelines = [each for each in read_pipelines(git) if each.path not in (WORKFLOW_PATH, SCHEDULE_PATH, VERIFY_PATH)]
     if not pipelines:
         return SetupCheck("ci", "warning", "no CI runs the tests that stories add to this repository", EXAMPLE)
     commands = [

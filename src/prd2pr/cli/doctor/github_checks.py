@@ -13,7 +13,7 @@ import yaml
 
 from prd2pr.build_info import get_build_commit
 from prd2pr.cli.doctor.checkup import SetupCheck, make_failed_check, make_skipped_check
-from prd2pr.cli.doctor.workflow_check import run_branch_check, run_workflow_checks
+from prd2pr.cli.doctor.workflow_check import run_branch_check, run_schedule_check, run_workflow_checks
 from prd2pr.config import Config
 from prd2pr.errors import HubProblem, NotFoundThere, Prd2prError, ScopeMissing, TokenMissing
 from prd2pr.github.client.app import AppApi
@@ -23,7 +23,7 @@ from prd2pr.github.client.exchange import join_path
 from prd2pr.github.client.factory import API_URL, make_token_source, open_hub
 from prd2pr.github.client.tokens import AppKey, read_token_config
 from prd2pr.github.setup.app_permissions import WORK_ACCESS, list_missing_events, list_missing_permissions
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_secret_names
+from prd2pr.github.setup.workflow_file import SCHEDULE_PATH, WORKFLOW_PATH, list_secret_names
 from prd2pr.state.git import Git
 
 ORIGIN = r"(?:^|@|://){host}(?::\d+)?[:/]([A-Za-z0-9_-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?$"
@@ -37,7 +37,9 @@ def check_checkout(git: Git, config: Config) -> Iterator[SetupCheck]:
     remote_head = git.remote_head(branch) if branch else None
     text = git.read(remote_head or "HEAD", WORKFLOW_PATH)
     if text is not None:
-        yield from run_workflow_checks(text.decode("utf-8", "replace"), config, branch, get_build_commit())
+        plain, schedule = text.decode("utf-8", "replace"), git.read(remote_head or "HEAD", SCHEDULE_PATH)
+        yield from run_workflow_checks(plain, config, branch, get_build_commit())
+        yield run_schedule_check(None if schedule is None else schedule.decode("utf-8", "replace"), plain)
     elif remote_head is not None and git.read("HEAD", WORKFLOW_PATH) is not None:
         yield SetupCheck(
             "workflow",
@@ -113,7 +115,7 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
     repository = api.get(join_path("repos", api.owner, api.name))
     yield run_access_check(api, repository)
     yield from run_default_branch_check(git, config, str(repository.get("default_branch") or ""))
-    for check in (check_published_action, check_pull_permission, check_signatures, check_secret_names):
+    for check in (check_published_action, check_schedule, check_pull_permission, check_signatures, check_secret_names):
         try:
             yield check(api, config)
         except (ScopeMissing, NotFoundThere):
@@ -125,6 +127,7 @@ def run_settings_checks(api: RepositoryApi, config: Config, git: Git) -> Iterato
 NAMES = {
     "check_published_action": "published",
     "check_pull_permission": "pull requests",
+    "check_schedule": "schedule on GitHub",
     "check_signatures": "signed commits",
     "check_secret_names": "secrets",
 }
@@ -168,6 +171,19 @@ def check_published_action(api: RepositoryApi, _: Config) -> SetupCheck:
             "published", "wrong", f"the workflow is {found.get('state')}", "Actions → prd2pr → Enable workflow"
         )
     return SetupCheck("published", "ok", "the workflow is on the default branch and active")
+
+
+def check_schedule(api: RepositoryApi, _: Config) -> SetupCheck:
+    found = api.get_optional(api.path("actions", "workflows", SCHEDULE_PATH.rpartition("/")[2]))
+    if found is not None and found.get("state") != "active":
+        reason = "after 60 days without activity" if found.get("state") == "disabled_inactivity" else "by hand"
+        return SetupCheck(
+            "schedule on GitHub",
+            "warning",
+            f"the schedule is disabled ({reason}): lost events wait for a command",
+            "Actions → prd2pr schedule → Enable workflow",
+        )
+    return SetupCheck("schedule on GitHub", "ok", "active" if found is not None else "none")
 
 
 def check_pull_permission(api: RepositoryApi, _: Config) -> SetupCheck:

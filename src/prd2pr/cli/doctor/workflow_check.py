@@ -10,10 +10,16 @@ import yaml
 
 from prd2pr.cli.doctor.checkup import SetupCheck
 from prd2pr.config import Config
-from prd2pr.github.setup.workflow_file import NOTIFY_URLS, WORKFLOW_PATH, list_key_names, push_paths
+from prd2pr.github.setup.workflow_file import (
+    NOTIFY_URLS,
+    SCHEDULE_PATH,
+    WORKFLOW_PATH,
+    list_key_names,
+    push_paths,
+)
 
 PRD2PR_USES = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
-EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
+EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch")
 STORY_MODES = ("plan", "story", "integrate")
 REWRITE_HINT = f"delete {WORKFLOW_PATH} and run prd2pr init to write it again"
 
@@ -90,7 +96,18 @@ def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
             kind, place = "base", "on.push.branches"
         found = f"a push triggers it only on {', '.join(branches)}, but the {kind} branch is {base}"
         return SetupCheck("triggers", "wrong", found, f"set {place} to {base}")
-    return SetupCheck("triggers", "ok", "PRDs, labels, comments, continuation and schedule")
+    return SetupCheck("triggers", "ok", "PRDs, labels, comments and continuation")
+
+
+def run_schedule_check(text: str | None, workflow: str) -> SetupCheck:
+    """Check that lost events are found, by a schedule in a file of its own."""
+    rewrite = f"run prd2pr init to write {SCHEDULE_PATH}"
+    if re.search(r"^  schedule:", workflow, re.MULTILINE):
+        found = f"the schedule is in {WORKFLOW_PATH}, which GitHub disables after 60 days without activity"
+        return SetupCheck("schedule", "warning", found, f"remove `schedule:` there, and {rewrite}")
+    if text is None:
+        return SetupCheck("schedule", "warning", f"no {SCHEDULE_PATH}: lost events wait for a command", rewrite)
+    return SetupCheck("schedule", "ok", SCHEDULE_PATH)
 
 
 def run_branch_check(text: str, branch: str, base: str = "") -> SetupCheck:

@@ -13,10 +13,12 @@ from prd2pr.config_file import load_config
 from prd2pr.errors import NotARepository
 from prd2pr.github.setup.onboarding import TEMPLATE_PATH, render_starting_files
 from prd2pr.github.setup.workflow_file import (
+    SCHEDULE_PATH,
     VERIFY_PATH,
     WORKFLOW_PATH,
     check_action_ref,
     list_key_names,
+    render_schedule,
     render_workflow,
     verify_workflow_text,
 )
@@ -49,6 +51,7 @@ def main(options: argparse.Namespace) -> int:
         write_once(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
     write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: render_workflow(config, branch, action))
+    write_once(root / SCHEDULE_PATH, SCHEDULE_PATH, lambda: render_schedule(config))
     if options.verify or config.attest:
         write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(config, action))
     keys = " and ".join(list_key_names(config)) or "for your model, if it needs one"

@@ -171,6 +171,9 @@ Event = (
 )
 
 
+SCHEDULE_REASON = "schedule"  # with which the schedule's own workflow starts this one
+
+
 def read_event(name: str, payload: object) -> Event:
     """Turn a payload into an event. Never raises: an invalid payload is ignored, and the reason names the problem."""
     if name not in READERS:
@@ -286,6 +289,8 @@ def _read_dispatch(payload: dict[str, object]) -> Event:
             orders=parse_orders(inputs.get("orders", "")),
             actor=read.sender.actor if read.sender else None,
         )
+    if inputs.get("reason") == SCHEDULE_REASON and not inputs.get("prd"):
+        return ScheduleTriggered()
     return WorkflowDispatched(inputs, read.sender.actor if read.sender else None, read.ref)
 
 

@@ -12,7 +12,13 @@ from prd2pr.errors import ConfigInvalid
 from prd2pr.github.client.setup_branch import SetupBranch
 from prd2pr.github.messages.rendering import render_offer_text
 from prd2pr.github.setup.onboarding import SETUP_TITLE, render_starting_files
-from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, list_key_names, render_workflow
+from prd2pr.github.setup.workflow_file import (
+    SCHEDULE_PATH,
+    WORKFLOW_PATH,
+    list_key_names,
+    render_schedule,
+    render_workflow,
+)
 
 # Differs from the branch of `/project register`: closing that pull request does not decline this one.
 OFFER_BRANCH = "prd2pr-onboarding"
@@ -62,7 +68,7 @@ def list_missing_files(target: SetupBranch, head: str, base: str, workflow: Work
     """Return the missing files. The workflow is generated for the configuration after the merge."""
     files = {name: text for name, text in render_starting_files().items() if target.read_text(name, head) is None}
     config = load_config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
-    return {**files, WORKFLOW_PATH: workflow(config, base)}
+    return {**files, WORKFLOW_PATH: workflow(config, base), SCHEDULE_PATH: render_schedule(config)}
 
 
 def load_config_or_default(text: str | None) -> Config:

@@ -12,6 +12,7 @@ from prd2pr.state.layout import PRDS
 from prd2pr.templating import render_template
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
+SCHEDULE_PATH = ".github/workflows/prd2pr-schedule.yml"
 VERIFY_PATH = ".github/workflows/prd2pr-verify.yml"
 PINNED_ACTION = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 KEY_SECRETS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
@@ -29,6 +30,11 @@ def render_workflow(config: Config, branch: str, action: str = "") -> str:
     }
     jobs = config.story_jobs > 1
     return render_template("init/workflow.yml.j2", {**values, "jobs": jobs, "action": action or find_own_action_ref()})
+
+
+def render_schedule(config: Config) -> str:
+    """Render the workflow that starts the other one regularly, if there may be work."""
+    return render_template("init/schedule.yml.j2", {"prefix": config.branch_prefix, "label": config.labels.trigger})
 
 
 def push_paths(config: Config) -> tuple[str, ...]:
