@@ -76,8 +76,8 @@ bench-plots: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=bench $(BIN)/python -m growth --docs docs
 
-# prd2pr compared with mini-swe-agent and aider (pip installs them into .peers/, 2 GB, once) on the same scripted model:
-# prompt tokens, calls, time without the model. Takes 15 minutes.
+# prd2pr compared with mini-swe-agent and aider (pip installs them into .peers/, 2 GB, once): a PRD of eight stories with the
+# same scripted model. Requests, tokens, cost, time without the model. Takes 3 minutes.
 .PHONY: bench-peers
 bench-peers: $(STAMP)
 	@$(COMPILE)

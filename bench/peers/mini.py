@@ -1,21 +1,18 @@
 """mini-swe-agent: the same tests and code as bash commands.
 
-There are two scripts. `merged` combines commands where possible: list and read the set-up, read modules and tests,
-write the tests and see them fail, write the code and run everything, submit. `step_by_step` does one thing at a time,
-as its prompt recommends ("This workflow should be done step-by-step"): it separates reading modules from reading tests
-and writing from running. Neither reads an unneeded file, reads anything twice, or makes a mistake.
+There are two scripts. `merged` combines commands where possible: read everything, write everything and run the tests,
+submit. `step_by_step` does one thing at a time, as its prompt recommends ("This workflow should be done step-by-step").
+Neither reads anything twice or makes a mistake.
 """
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from story import Done
+from eight_stories import PRD_PATH, WORK
 
 Json = dict[str, Any]
-CONFTEST, A_TEST = "tests/conftest.py", "tests/test_cart.py"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 ENVIRONMENT = {
     "ANTHROPIC_API_KEY": "none",
@@ -25,33 +22,37 @@ ENVIRONMENT = {
 }
 
 
-def merged(story: Done) -> list[list[Json]]:
+def merged(tests: dict[str, str]) -> list[list[Json]]:
     return [
-        _bash("Let me see what is here.", "git ls-files && cat README.md pyproject.toml"),
-        _bash("What it builds on, and how tests are written.", f"cat {_modules(story)} {CONFTEST} {A_TEST}"),
-        _bash("The tests first; they have to fail.", f"{_written(story.tests)}{_pytest(story.tests)}"),
-        _bash("Now the code, and the whole suite.", f"{_written(story.green)}{_pytest()}"),
+        _bash(
+            "Let me see what is here.", f"git ls-files && cat README.md pyproject.toml {PRD_PATH} src/*/*.py tests/*.py"
+        ),
+        _bash("Tests and code.", f"{_write(tests)}{_write(code())}python -m pytest -q"),
         _bash("All tests pass. I hand it in.", SUBMIT),
     ]
 
 
-def step_by_step(story: Done) -> list[list[Json]]:
+def step_by_step(tests: dict[str, str]) -> list[list[Json]]:
     return [
         _bash("Let me see what is here.", "git ls-files && cat README.md pyproject.toml"),
-        _bash("The modules that it builds on.", f"cat {_modules(story)}"),
-        _bash("How tests are written here.", f"cat {CONFTEST} {A_TEST}"),
-        _bash("The tests first.", _written(story.tests)),
-        _bash("They have to fail.", _pytest(story.tests)),
-        _bash("Now the code.", _written(story.green)),
-        _bash("The whole suite has to pass.", _pytest()),
+        _bash("The PRD.", f"cat {PRD_PATH}"),
+        _bash("How code and tests are written here.", "cat src/*/*.py tests/*.py"),
+        _bash("The tests first.", _write(tests)),
+        _bash("They have to fail.", "python -m pytest -q 2>&1 | tail -15"),
+        _bash("Now the code.", _write(code())),
+        _bash("The whole suite has to pass.", "python -m pytest -q"),
         _bash("All tests pass. I hand it in.", SUBMIT),
     ]
+
+
+def code() -> dict[str, str]:
+    return {each.source: each.code for each in WORK}
 
 
 def command(program: Path, url: str, task: str, trajectory: Path) -> list[str]:
     return [
         str(program), "-m", "anthropic/claude-sonnet-5-5", "-t", task, "-y", "--exit-immediately", "-c", "mini.yaml",
-        "-c", f"model.model_kwargs.api_base={url}", "-o", str(trajectory),
+        "-c", f"model.model_kwargs.api_base={url}", "-c", "environment.timeout=300", "-o", str(trajectory),
     ]  # fmt: skip
 
 
@@ -59,26 +60,8 @@ def _bash(why: str, command: str) -> list[Json]:
     return [{"type": "text", "text": why}, {"type": "tool_use", "name": "bash", "input": {"command": command}}]
 
 
-def _modules(story: Done) -> str:
-    """Return the existing modules that tests and code import or change: those that an efficient agent would read."""
-    trees = [ast.parse(text) for text in (*story.tests.values(), *story.green.values())]
-    imported = {node.module for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    paths = (path for path in story.before if path.startswith("src/") and path.endswith(".py"))
-    return " ".join(path for path in paths if path in story.green or _module(path) in imported)
-
-
-def _module(path: str) -> str:
-    return path.removeprefix("src/").removesuffix(".py").replace("/", ".")
-
-
-def _written(files: dict[str, str]) -> str:
+def _write(files: dict[str, str]) -> str:
     """Return commands that write whole files, as its prompt shows; its only other way is sed."""
-    commands = (
-        f"mkdir -p {PurePosixPath(path).parent} && cat <<'EOF' > {path}\n{text.rstrip()}\nEOF\n"
-        for path, text in files.items()
-    )
-    return "".join(commands)
-
-
-def _pytest(tests: dict[str, str] | None = None) -> str:
-    return f"python -m pytest -q {' '.join(tests or ())}".strip()
+    folders = sorted({str(PurePosixPath(path).parent) for path in files})
+    written = (f"cat <<'EOF' > {path}\n{text.rstrip()}\nEOF\n" for path, text in files.items())
+    return f"mkdir -p {' '.join(folders)}\n" + "".join(written)

@@ -1,177 +1,99 @@
-"""prd2pr compared with mini-swe-agent and aider: the same stories, repository and scripted model on loopback.
+"""prd2pr compared with mini-swe-agent and aider: the same PRD of eight stories and the same scripted model on loopback.
 
 `make bench-peers` installs each peer into its own environment and prints one JSON object:
 
-prompt_tokens            of all request bodies, counted the same way for all: see tests/fakes/prompt_cache.py
-cached_share_later       share of the prompts from a story's second call on that a provider's cache would serve
+requests, fresh, cached  requests, and prompt tokens of their bodies (tests/fakes/prompt_cache.py counts for all)
+output                   tokens of the answers
+cost                     fresh + 0.1 × cached + 5 × output
 seconds_without_model    wall time of the program without the time in the model's server
-vs_mini                  prompt tokens ÷ those of mini-swe-agent, for each of its scripts
+vs_mini                  requests and cost ÷ those of mini-swe-agent, for each of its scripts
 
-The model is a script: it writes the tests and code of the demo's transcript in each agent's format and makes no
-mistakes (`mini.py`, `aider.py`, and the transcript itself). No provider is called.
+The model is a script: it writes the tests and code of tests/eight_stories.py in each agent's format and makes no
+mistakes. No provider is called.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import aider
 import mini
-from story import DEMO, PRD, STORIES, Done, Json, built, describe_story, git, recorded
 
-from agents.demo_prompts import STRICT, Walk
+from eight_stories import FILES, PRD_PATH, WORK, Ledger, answer
 from fakes.messages_api import MessagesApi
-from fakes.prompt_cache import Counted, PromptCache
+from fakes.prompt_cache import PromptCache
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parents[1] / ".peers"
 VERSIONS = {"mini-swe-agent": "2.4.6", "aider-chat": "0.86.2"}  # pinned only here
-VARIANTS = {"strict": ("standard", "strict"), "quick": ("quick", "strict")}
-MODEL = "anthropic:claude-sonnet-5-5"
+TASK = f"Implement the PRD {PRD_PATH} in this repository, completely and with tests. All tests must pass at the end."
+
+Json = dict[str, Any]
+Reply = Callable[[Json], list[Json]]
 
 
-@dataclass
-class Measured:
-    """Measurements of one agent over all stories."""
-
-    calls: list[list[Counted]] = field(default_factory=list)  # per story
-    plan: int = 0  # prompt tokens of the plan, which only prd2pr makes
-    seconds: float = 0.0
-
-    @property
-    def prompt(self) -> int:
-        return sum(each.prompt for story in self.calls for each in story)
-
-    def json(self) -> dict[str, Any]:
-        later = [each for story in self.calls for each in story[1:]]
-        first = [story[0] for story in self.calls[1:]]
-        return {
-            "prompt_tokens": self.prompt,
-            "fresh_tokens": self.prompt - sum(each.read for story in self.calls for each in story),
-            "calls": sum(map(len, self.calls)),
-            "by_story": [sum(each.prompt for each in story) for story in self.calls],
-            "cached_share_later": share(later),
-            "cached_share_first_calls": share(first),
-            "seconds_without_model": round(self.seconds, 1),
-            **({"plan_prompt_tokens": self.plan} if self.plan else {}),
-        }
-
-
-def share(calls: Sequence[Counted]) -> float | None:
-    read = sum(each.prompt for each in calls)
-    return round(sum(each.read for each in calls) / read, 3) if read else None
-
-
-def perform(
-    api: MessagesApi, command: list[str], where: Path, environment: dict[str, str], measured: Measured
-) -> list[Counted]:
-    """Run the command; return its calls and add its time without the model to `measured`."""
-    before, inside = len(api.counted), api.seconds
-    began = time.perf_counter()
-    done = subprocess.run(
-        command, cwd=where, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    measured.seconds += time.perf_counter() - began - (api.seconds - inside)
-    if done.returncode:
-        raise SystemExit(f"{command[:3]}: exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return api.counted[before:]
-
-
-# --- prd2pr -----------------------------------------------------------------------------------------------------------
-
-
-@cache
-def asked_to_refactor() -> frozenset[str]:
-    """Return the stories whose code measures give a reason to refactor; the model is not asked about others."""
-    return frozenset(story for story, role, _ in Walk(STRICT).bodies() if role == "refactorer")
-
-
-def answers(story: str, variant: str) -> list[list[Json]]:
-    """Return the transcript's answers in the order in which this variant requests them."""
-    of, written = recorded().of, recorded().written
-    tests = [block for block in written(story, "tester") if "_held_out" not in block["input"]["path"]]
-    refactored = [of(story, "refactorer")] if story in asked_to_refactor() else []
+def measure(
+    repo: Path, reply: Reply, command: Callable[[str], list[str]], environment: dict[str, str], *, strict: bool = False
+) -> Json:
+    """Run a program on a new repository with the files of the PRD, and check that all tests pass in the end."""
+    start(repo)
+    ledger = Ledger(reply)
+    with MessagesApi(ledger.reply, cache=PromptCache(), strict=strict) as api:
+        began = time.perf_counter()
+        done = subprocess.run(
+            command(api.url),
+            cwd=repo,
+            env={**os.environ, "ANTHROPIC_BASE_URL": api.url, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - began - api.seconds
+        if done.returncode or api.violations:
+            raise SystemExit(f"{repo.name}: exit {done.returncode} {api.violations}\n{done.stdout}\n{done.stderr}")
+        counted = list(api.counted)
     return {
-        "strict": [*(of(story, role) for role in ("architect", "tester", "builder")), *refactored],
-        "quick": [[*tests, *of(story, "builder")]],
-    }[variant]
+        "requests": len(counted),
+        "fresh": sum(each.prompt - each.read for each in counted),
+        "cached": sum(each.read for each in counted),
+        "output": ledger.output,
+        "cost": ledger.cost(counted),
+        "seconds_without_model": round(seconds, 1),
+    }
 
 
-def prd2pr(variant: str, stories: Sequence[str], scratch: Path, cache: PromptCache) -> tuple[Measured, Path]:
-    profile, strategy = VARIANTS[variant]
-    repo = Path(shutil.copytree(DEMO / "repo", scratch / variant))
-    (repo / ".prd2pr.yml").write_text(f"profile: {profile}\nstrategy: {strategy}\n", encoding="utf-8")
-    commit_all(repo)
-    replies = [recorded().plan, *(reply for story in stories for reply in answers(story, variant))]
-    measured = Measured()
-    with MessagesApi(replies, cache=cache) as api:
-        environment = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none", "VIRTUAL_ENV": sys.prefix}
-        for story in stories:
-            command = [sys.executable, "-m", "prd2pr", "run", PRD, "--story", story, "--model", MODEL]
-            counted = perform(api, command, repo, environment, measured)
-            if not measured.plan:
-                measured.plan, counted = counted[0].prompt, counted[1:]
-            measured.calls.append(counted)
-        if api.violations:
-            raise SystemExit(f"prd2pr broke a rule of the Messages API: {api.violations}")
-    return measured, repo
-
-
-# --- the peers --------------------------------------------------------------------------------------------------------
-
-
-def peer(
-    stories: Sequence[Done],
-    script: Callable[[Done], list[list[Json]]],
-    command: Callable[[str, Done, Path], list[str]],
-    environment: dict[str, str],
-    scratch: Path,
-) -> Measured:
-    measured, cache = Measured(), PromptCache()
-    for story in stories:
-        where = start(story, scratch / story.id)
-        with MessagesApi(script(story), cache=cache, strict=False) as api:
-            counted = perform(api, command(api.url, story, where), where, environment, measured)
-            measured.calls.append(counted)
-            if len(counted) != len(script(story)) or api.violations:
-                raise SystemExit(f"{story.id}: {len(counted)} calls for {len(script(story))} answers {api.violations}")
-        check(story, where)
-    return measured
-
-
-def start(story: Done, where: Path) -> Path:
-    for path, text in story.before.items():
-        (where / path).parent.mkdir(parents=True, exist_ok=True)
-        (where / path).write_text(text, encoding="utf-8")
-    commit_all(where, init=True)
-    return where
-
-
-def check(story: Done, where: Path) -> None:
-    """Check that the agent wrote the expected files and that the whole suite passes."""
-    for path, text in {**story.tests, **story.green}.items():
-        if (where / path).read_text(encoding="utf-8").strip() != text.strip():
-            raise SystemExit(f"{story.id}: {path} has unexpected content")
-    subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=where, check=True, capture_output=True)
-
-
-def commit_all(repo: Path, *, init: bool = True) -> None:
-    if init:
-        git(repo, "init", "-q", "-b", "main")
+def start(repo: Path) -> None:
+    for path, text in FILES.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text, encoding="utf-8")
+    git(repo, "init", "-q", "-b", "main")
     git(repo, "add", "-A")
     git(repo, "-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-qm", "start")
+
+
+def git(repo: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=repo, capture_output=True, check=True)
+
+
+def check(repo: Path) -> None:
+    """Check that the expected code was written and that the whole suite passes."""
+    for each in WORK:
+        if (repo / each.source).read_text(encoding="utf-8").strip() != each.code.strip():
+            raise SystemExit(f"{repo.name}: {each.source} has unexpected content")
+    subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=repo, check=True, capture_output=True)
+
+
+def in_order(script: Sequence[list[Json]]) -> Reply:
+    replies = iter(script)
+    return lambda _: next(replies)
 
 
 def installed(package: str, *more: str) -> Path:
@@ -188,55 +110,45 @@ def installed(package: str, *more: str) -> Path:
     return place / "bin"
 
 
-def all_measured(stories: Sequence[str], scratch: Path) -> dict[str, Any]:
-    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # `python` has pytest
-    ours: dict[str, Measured] = {}
-    ours["strict"], repo = prd2pr("strict", stories, scratch / "prd2pr", PromptCache())
-    ours["quick"], _ = prd2pr("quick", stories, scratch / "prd2pr", PromptCache())
-    done = [built(repo, story) for story in stories]
+def measure_all(scratch: Path) -> Json:
+    python = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # `python` has pytest
+    tests = {each.test_path("tests"): each.tests for each in WORK}
     mini_bin = installed("mini-swe-agent", "mcp")  # its litellm imports mcp without requiring it
     aider_bin = installed("aider-chat")
+    ours = measure(
+        scratch / "prd2pr",
+        answer,
+        lambda _: [sys.executable, "-m", "prd2pr", "run", PRD_PATH, "--model", "anthropic:claude-sonnet-5-5"],
+        {"ANTHROPIC_API_KEY": "none", "VIRTUAL_ENV": sys.prefix},
+        strict=True,
+    )
+    git(scratch / "prd2pr", "switch", "-q", "prd2pr/garden")
     minis = {
-        name: peer(
-            done,
-            script,
-            lambda url, story, where: mini.command(
-                mini_bin / "mini", url, story.text, where.parent / "trajectory.json"
-            ),
-            {**environment, **mini.ENVIRONMENT},
-            scratch / f"mini-{name}",
+        name: measure(
+            scratch / name,
+            in_order(script(tests)),
+            lambda url: mini.command(mini_bin / "mini", url, TASK, scratch / "trajectory.json"),
+            {**python, **mini.ENVIRONMENT},
         )
         for name, script in (("step_by_step", mini.step_by_step), ("merged", mini.merged))
     }
-    aided = peer(
-        done,
-        aider.script,
-        lambda url, story, _: aider.command(aider_bin / "aider", url, story.text, python=sys.executable),
-        {**environment, **aider.ENVIRONMENT},
+    aided = measure(
         scratch / "aider",
+        in_order(aider.script(tests)),
+        lambda url: aider.command(aider_bin / "aider", url, TASK, python=sys.executable),
+        {**python, **aider.ENVIRONMENT},
     )
-    return {
-        "stories": list(stories),
-        "versions": VERSIONS,
-        "prd2pr": {
-            name: {
-                **each.json(),
-                "vs_mini": {script: round(each.prompt / other.prompt, 2) for script, other in minis.items()},
-            }
-            for name, each in ours.items()
-        },
-        "mini_swe_agent": {name: each.json() for name, each in minis.items()},
-        "aider": aided.json(),
-        "told": {"story": describe_story(repo, stories[0])},
+    for name in ("prd2pr", *minis, "aider"):
+        check(scratch / name)
+    vs_mini = {
+        name: {key: round(ours[key] / each[key], 2) for key in ("requests", "cost")} for name, each in minis.items()
     }
+    return {"versions": VERSIONS, "prd2pr": {**ours, "vs_mini": vs_mini}, "mini_swe_agent": minis, "aider": aided}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="prd2pr compared with mini-swe-agent and aider")
-    parser.add_argument("--stories", type=int, default=len(STORIES), help="number of stories of the demo")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        sys.stdout.write(json.dumps(all_measured(STORIES[: options.stories], Path(scratch)), indent=2) + "\n")
+        sys.stdout.write(json.dumps(measure_all(Path(scratch)), indent=2) + "\n")
 
 
 if __name__ == "__main__":
