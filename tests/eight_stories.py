@@ -20,8 +20,6 @@ class Work:
     name: str  # of the module
     title: str
     requirement: str
-    criterion: str
-    example: str
     interface: str
     cases: str  # tests without imports and docstrings; `…` stands for the docstring
     code: str
@@ -45,7 +43,7 @@ class Work:
 
     @property
     def tests(self) -> str:
-        body = self.cases.replace("…", f'"""{self.id}.c1: {self.criterion}"""')
+        body = self.cases.replace("…", f'"""{self.id}.c1: {self.title}"""')
         head = "import pytest\n\n" if "pytest." in body else ""
         days = "from datetime import date\n\n" if "date(" in body else ""
         plants = "from garden.plants import Plant\n" if "Plant(" in body and self.name != "plants" else ""
@@ -61,8 +59,6 @@ WORK = (
         "A plant is written `tomato; 12; sun`: name, liters of water per week, place. It is read as a `Plant`. White "
         "space around a field does not matter. Another number of fields, or liters that are no whole number, is a "
         "`ValueError`.",
-        "A line of name, liters and place is read; anything else is a ValueError.",
-        "read_plant('tomato; 12; sun') == Plant('tomato', 12, 'sun')",
         "Plant(name: str, liters: int, place: str)\nread_plant(line: str) -> Plant",
         '''
 @pytest.mark.parametrize(
@@ -106,8 +102,6 @@ def read_plant(line: str) -> Plant:
     Work(
         2, "water", "Water for each place",
         "The liters per week are added up for each place; the places are sorted by name.",
-        "Litres of all plants are added up for each place, sorted by place.",
-        "[tomato 12 sun, fern 3 shade, bean 5 sun] give {'shade': 3, 'sun': 17}",
         "water_by_place(plants) -> dict[str, int]",
         '''
 def test_liters_are_added_up():
@@ -138,8 +132,6 @@ def water_by_place(plants) -> dict[str, int]:
         3, "frost", "Nights with frost",
         "Of a list of temperatures, those nights are numbered (from 1) that are below 0 degrees, or at most 2 if the "
         "night before was below 0.",
-        "Nights below 0 count, and nights of at most 2 degrees after one below 0.",
-        "frost_nights([3, -1, 2, 2]) == [2, 3]",
         "frost_nights(temperatures) -> list[int]",
         '''
 @pytest.mark.parametrize(
@@ -175,8 +167,6 @@ def frost_nights(temperatures) -> list[int]:
         4, "sowing", "Days for sowing",
         "A plant is sown from `weeks` weeks before the last frost on, for 10 days: the first and the last day are "
         "returned. Less than 0 weeks is a `ValueError`.",
-        "Sowing begins that many weeks before the last frost and lasts 10 days, both included.",
-        "sowing_days(date(2026, 5, 15), 6) == (date(2026, 4, 3), date(2026, 4, 12))",
         "sowing_days(last_frost: date, weeks: int) -> tuple[date, date]",
         '''
 @pytest.mark.parametrize(
@@ -213,8 +203,6 @@ def sowing_days(last_frost: date, weeks: int) -> tuple[date, date]:
         5, "rotation", "Rotation of the beds",
         "Four families move to the next bed each year: beans, cabbages, onions, roots. In 2026 bed 1 has beans, bed 2 "
         "cabbages and so on; in 2027 bed 2 has beans. Beds are 1 to 4, others a `ValueError`.",
-        "Each family moves to the next of four beds each year.",
-        "family_in(1, 2027) == 'roots'",
         "family_in(bed: int, year: int) -> str",
         '''
 @pytest.mark.parametrize(
@@ -249,10 +237,8 @@ def family_in(bed: int, year: int) -> str:
     ),
     Work(
         6, "rows", "Plants in a row",
-        "A row of `length` cm has one plant at its beginning and one after each full gap of `gap` cm. A length below 0 or "
-        "a gap below 1 is a `ValueError`.",
-        "A row has a plant at its beginning and one after each full gap.",
-        "plants_in_row(100, 30) == 4",
+        "A row of `length` cm has one plant at its beginning and one after each full gap of `gap` cm. A length below 0 "
+        "or a gap below 1 is a `ValueError`.",
         "plants_in_row(length: int, gap: int) -> int",
         '''
 @pytest.mark.parametrize(("length", "gap", "number"), [(100, 30, 4), (90, 30, 4), (89, 30, 3), (0, 5, 1), (3, 1, 4)])
@@ -282,8 +268,6 @@ def plants_in_row(length: int, gap: int) -> int:
         7, "harvest", "Label of a harvest",
         "A harvest is labeled with its name and weight: `bean 850 g`, from 1000 g on in kilograms with two decimals: "
         "`tomato 1.25 kg`. 0 g or less is a `ValueError`.",
-        "The weight is in grams below 1000 g and in kilograms with two decimals from there.",
-        "harvest_label('tomato', 1250) == 'tomato 1.25 kg'",
         "harvest_label(name: str, grams: int) -> str",
         '''
 @pytest.mark.parametrize(
@@ -317,8 +301,6 @@ def harvest_label(name: str, grams: int) -> str:
     Work(
         8, "report", "Weekly report",
         "The report has a line `PLACE: LITRES l` for each place, sorted by place, and ends with `total: LITRES l`.",
-        "A line for each place, sorted, and a last line with the total.",
-        "report({'sun': 17, 'shade': 3}) == 'shade: 3 l\\nsun: 17 l\\ntotal: 20 l'",
         "report(liters: dict[str, int]) -> str",
         '''
 def test_report_ends_with_the_total():
@@ -372,28 +354,14 @@ FILES = {
 
 def plan() -> Json:
     stories = [
-        {
-            "key": f"s{each.number}", "title": each.title,
-            "criteria": [{"text": each.criterion, "example": each.example, "requirements": [f"FR-{each.number}"]}],
-            "requirements": [f"FR-{each.number}"], "module": f"garden.{each.name}", "interface": each.interface,
-            "source_paths": [each.source],
-        }
-        for each in WORK
-    ]  # fmt: skip
+        {"key": f"s{n}", "title": each.title, "requirements": [f"FR-{n}"], "source_paths": [each.source]}
+        for n, each in enumerate(WORK, 1)
+    ]
     return {"stories": stories}
 
 
 def hidden_examples() -> Json:
-    return {
-        "stories": [
-            {
-                "story": each.id,
-                "imports": each.imports,
-                "examples": [{"criterion": f"{each.id}.c1", "test": each.hidden}],
-            }
-            for each in WORK
-        ]
-    }
+    return {each.id: {"imports": each.imports, "c1": [each.hidden]} for each in WORK}
 
 
 def deliver(stories: Iterable[Work] = WORK) -> list[Json]:
@@ -408,11 +376,12 @@ def deliver(stories: Iterable[Work] = WORK) -> list[Json]:
 
 def answer(request: Json) -> list[Json]:
     """Return the answer to a request of prd2pr: the plan, the hidden examples, or the stories that it asks for."""
-    if request.get("tools"):
-        asked = request["messages"][-1]["content"][-1]["text"].split("\nDeliver ")[1]
-        return deliver(each for each in WORK if f"{each.id}," in asked or f"{each.id} " in asked)
-    wanted = json.dumps(request["output_config"])
-    return [{"type": "text", "text": json.dumps(hidden_examples() if '"imports"' in wanted else plan())}]
+    asked = request["messages"][-1]["content"][-1]["text"]
+    if "\nDeliver " in asked:
+        named = asked.split("\nDeliver ")[1]
+        return deliver(each for each in WORK if f"{each.id}," in named or f"{each.id} " in named)
+    reply = plan() if "# Your step: the plan" in asked else hidden_examples()
+    return [{"type": "text", "text": json.dumps(reply)}]
 
 
 @dataclass

@@ -15,6 +15,7 @@ import pytest
 
 from fakes.messages_api import MessagesApi
 from prd2pr.agents.models.command import resolve_argv
+from prd2pr.cli.wiring import make_model_selection
 from prd2pr.config_file import load_config
 from world import GREEN_ADD, GREEN_DOUBLE, RED_ADD, RED_DOUBLE, Blocks, World, use
 
@@ -134,9 +135,11 @@ def test_failure_of_the_agent_is_one_of_the_worker(adapter: Adapter) -> None:
 @pytest.mark.parametrize("agent", ["Claude Code", "Codex", "Copilot CLI", "aider", "mini-swe-agent"])
 def test_recipe_gives_tests_and_code_to_the_agent(agent: str) -> None:
     config = load_config(read_recipe(agent))
-    assert config.strategy == "fused"
-    assert config.models.roles["fused"] == config.models.roles["builder"]
-    assert resolve_argv(config.models.roles["fused"].removeprefix("command:"), dict(os.environ), ROOT)[0]
+    models = make_model_selection(config)
+    worker = models.select_model("fused")
+    assert worker == models.select_model("programmer") == models.select_model("builder")
+    assert models.select_model("planner") == "anthropic:claude-sonnet-5-5"
+    assert resolve_argv(worker.removeprefix("command:"), dict(os.environ), ROOT)[0]
 
 
 # --- the agents themselves --------------------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ def installed_agents() -> str:
 def test_agent_builds_the_stories(tmp_path: Path, installed_agents: str, agent: str) -> None:
     world = World(tmp_path, cold=True)
     recipe = read_recipe(agent).replace("anthropic:claude-sonnet-5-5", f"replay:{world.root / 'transcript.jsonl'}")
-    world.start({".prd2pr.yml": f"{recipe}gates:\n  held_out: false\n"})
+    world.start({".prd2pr.yml": f"{recipe}strategy: conversation\ngates:\n  held_out: false\n"})
     (world.repo / "tools").mkdir()
     shutil.copy(ADAPTER, world.repo / "tools")
     world.commit("adapter")

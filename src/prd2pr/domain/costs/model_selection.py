@@ -16,8 +16,12 @@ class ModelSelection:
     for_all: str = ""
 
     def select_model(self, role: str, *, strong: bool = False) -> str:
-        """Return the model of a role. `strong` selects the model for last attempts."""
-        return self.for_all or self.roles.get(role) or (self.strong if strong else self.default)
+        """Return the model of a role. `strong` selects the model for last attempts.
+
+        `fused` is the programmer's work for one story at a time, by the same model unless it has its own.
+        """
+        named = self.roles.get(role) or (self.roles.get("programmer") if role == "fused" else None)
+        return self.for_all or named or (self.strong if strong else self.default)
 
 
 def get_public_model_name(spec: str) -> str:
