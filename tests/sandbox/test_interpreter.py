@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from prd2pr.errors import RunnerMissing
-from prd2pr.sandbox.interpreter import compute_tools_digest, find_python
+from prd2pr.languages.python.runner.prewarmed_process import build_test_environment, make_run_directories
+from prd2pr.sandbox.interpreter import _ask_interpreter, compute_tools_digest, find_library_path, find_python
 
 NONE: dict[str, str] = {"PATH": ""}
 
@@ -64,3 +65,30 @@ def test_the_digest_changes_with_tools_and_settings() -> None:
     assert compute_tools_digest(here) != compute_tools_digest(here, ["-x"])
     with pytest.raises(RunnerMissing):
         compute_tools_digest(Path("/no/such/python"))
+
+
+def make_python_with_shared_library(root: Path) -> Path:
+    """An interpreter that does not start without its own `lib`, like a shared build outside the system's paths."""
+    python = root / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    (root / "lib").mkdir()
+    check = f'[ "$LD_LIBRARY_PATH" = "{root}/lib" ] || exit 127'
+    python.write_text(f'#!/bin/sh\n{check}\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def test_an_interpreter_finds_its_own_libraries(tmp_path, monkeypatch):
+    python = make_python_with_shared_library(tmp_path / "python")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    with pytest.raises(RunnerMissing):
+        find_python(None, str(python))
+    _ask_interpreter.cache_clear()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}/repository/lib:{tmp_path}/python/lib")
+    assert find_python(None, str(python)) == python
+    assert build_test_environment(python, make_run_directories(0), 1)["LD_LIBRARY_PATH"] == f"{tmp_path}/python/lib"
+
+
+def test_libraries_of_the_repository_are_not_used(tmp_path):
+    given = {"LD_LIBRARY_PATH": f"{tmp_path}/repository/lib:lib:"}
+    assert find_library_path(tmp_path / "python" / "bin" / "python", given) == {}

@@ -158,6 +158,16 @@ def _query_interpreter(python: Path) -> str | None:
     return _installed[python].answer if python in _installed else _ask_interpreter(python)
 
 
+def find_library_path(python: Path, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return `LD_LIBRARY_PATH` for an interpreter that is listed there with its own `lib`, as setup-python does.
+
+    Other directories are dropped, because they could belong to the repository.
+    """
+    listed = (os.environ if given is None else given).get("LD_LIBRARY_PATH", "").split(":")
+    own = str(python.resolve().parent.parent / "lib")
+    return {"LD_LIBRARY_PATH": own} if own in listed else {}
+
+
 @cache  # because starting an interpreter is slow
 def _ask_interpreter(python: Path) -> str | None:
     try:
@@ -168,7 +178,7 @@ def _ask_interpreter(python: Path) -> str | None:
             timeout=_QUERY_SECONDS,
             check=False,
             cwd="/",
-            env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+            env={"PATH": os.defpath, "LANG": "C.UTF-8", **find_library_path(python)},
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -16,6 +16,7 @@ from prd2pr.languages.test_runner import Export
 from prd2pr.sandbox import detection
 from prd2pr.sandbox.child_process import Child, DiskUse, PipeEnds
 from prd2pr.sandbox.cleanup import remove_tree
+from prd2pr.sandbox.interpreter import find_library_path
 from prd2pr.sandbox.links import remove_external_links
 from prd2pr.sandbox.process import ProcessRecord, StartedProcess
 
@@ -77,6 +78,7 @@ class Checkout:
             "PATH": f"{self.python.parent}:{SYSTEM_PATH}",
             "LANG": "C.UTF-8",
             "TMPDIR": "/tmp" if self.sandbox.privilege else str(self.home),  # noqa: S108 /tmp of the sandbox
+            **find_library_path(self.python),
         }
 
         def begin(ends: PipeEnds) -> Child:

@@ -28,6 +28,7 @@ from prd2pr.sandbox.detection import (
     find_sandbox,
     start_test_process,
 )
+from prd2pr.sandbox.interpreter import find_library_path
 from prd2pr.sandbox.jail.plan import Privilege
 from prd2pr.sandbox.process import StartedProcess
 
@@ -197,7 +198,7 @@ def start_prewarmed(python: Path, hash_seed: int, sandbox: Sandbox, seconds: int
 
 
 def build_test_environment(python: Path, directories: RunDirectories, hash_seed: int) -> dict[str, str]:
-    """Build the environment of the test process from scratch, without inheriting any variable."""
+    """Build the environment of the test process from scratch, without inheriting any variable as it is."""
     return {
         "PATH": f"{python.parent}:{SYSTEM_PATH}",
         "LANG": "C.UTF-8",
@@ -205,6 +206,7 @@ def build_test_environment(python: Path, directories: RunDirectories, hash_seed:
         "TMPDIR": str(directories.scratch),
         "PYTHONHASHSEED": str(hash_seed),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        **find_library_path(python),
     }
 
 
