@@ -107,6 +107,25 @@ def test_a_killed_run_is_resumed_in_the_middle_of_a_story_without_new_calls(star
     assert verify(started)["all_proved"]
 
 
+@pytest.mark.parametrize(
+    "ending",
+    [Ending(10, "after", route=PUSH), Ending(12, "before", route=PUSH)],
+    ids=["before the PRD is completed", "before that is on the branch"],
+)
+def test_a_run_killed_at_the_end_is_completed_by_the_schedule(new, ending):
+    world = new(files=WITHOUT_APPROVAL)
+    world.push_prd("prds/calc.md", PRD)
+    world.act(ending=ending)
+    assert subject(world, world.branch) == "integrated(calc-2)"
+    world.tick()
+    world.settle()
+    assert subject(world, world.branch) == "note(plan)"
+    assert world.bare.refs("refs/prd2pr/work/") == {}
+    head = world.bare.git("rev-parse", world.branch)
+    assert f"<!-- prd2pr:head:{head} -->" in world.status_comment().body
+    assert f"Tdd-Archive: calc/1 {head}" in world.pull().body
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False], ids=["while no run is active", "during the run"])
 def test_a_push_in_the_middle_of_a_story_is_built_upon_and_nothing_is_paid_again(started, verify, killed):

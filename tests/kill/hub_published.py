@@ -74,6 +74,9 @@ class _PlainText:
         there = world.branch in world.bare.heads()
         span = ["rev-list", "--reverse", "--first-parent", f"main..{world.branch}"]
         self.commits = str(world.bare.git(*span)).split() if there else []
+        # Those of an unfinished story are on the work ref.
+        held = [f"{self.commits[-1]}..{ref}" for ref in self.world.bare.refs("refs/prd2pr/work/") if there]
+        self.held = [each for part in held for each in str(world.bare.git("rev-list", "--reverse", part)).split()]
         people = sorted(row.id for row in world.repo.comments.values() if row.user != ACTIONS_BOT)
         self.people = {number: f"person-{at}" for at, number in enumerate(people, 1)}
 
@@ -125,7 +128,8 @@ class _PlainText:
         return f"{kind} under {row.number} by {row.user} {reactions}\n{self.plain(row.body)}"
 
     def _commit(self, sha: str) -> str:
-        return next((f"@{at}" for at, each in enumerate(self.commits, 1) if each.startswith(sha)), sha)
+        named = [*self.commits, *self.held]
+        return next((f"@{at}" for at, each in enumerate(named, 1) if each.startswith(sha)), sha)
 
     def plain(self, text: str) -> str:
         text = SHOWN.sub("", text)

@@ -41,7 +41,7 @@ from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.planning.replan import is_prd_changed, reload_changed_prd
-from prd2pr.workflow.run import complete_after_decision, describe_stop, get_current_head, refuse_lost_steps, run_prd
+from prd2pr.workflow.run import complete_idle_prd, describe_stop, get_current_head, refuse_lost_steps, run_prd
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 
@@ -114,8 +114,8 @@ def run_until_idle(run: PrdRun) -> NoAction:
             stop = execute_queued_command(run, queued, stop)
             stop = replan_after_resume(run, stop)
         elif not should_continue(run):
-            if run.activity.changed:
-                complete_after_decision(run.session)
+            if run.activity.not_wanted is None and not is_query_only(run):
+                run.activity.changed |= complete_idle_prd(run.session)
             return stop or describe_final_stop(run)
         elif not run.activity.requested and (run.activity.queried or is_query_only(run)):
             following = describe_stop(run.session)

@@ -9,12 +9,13 @@ from prd2pr.domain.machines.command_aliases import to_slash_commands
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped, TrackerMissing
-from prd2pr.github.messages.markers import make_marker
+from prd2pr.github.messages.markers import make_marker, read_sha_marker
 from prd2pr.github.outcome import PrdOutcome, RunStatus, map_stop_to_status
 from prd2pr.github.publish.context import PublishRequest
 from prd2pr.github.publish.proof import REVIEW_STEP, find_refuted_claims
 from prd2pr.github.publish.publisher import build_step_summary, publish, publish_cancellation
 from prd2pr.state.commit_message import read_step
+from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.commit_check import BranchRefutation
 from prd2pr.views.pull_request.next_step import format_limit_remedy
 from prd2pr.workflow.commits.base_merges import list_passing_merges
@@ -91,12 +92,14 @@ def list_passing_base_merges(run: PrdRun, head: str) -> frozenset[str]:
 
 
 def is_proved_already(run: PrdRun) -> bool:
-    """Whether an earlier run proved this head on this base, and nothing was requested since."""
+    """Whether an earlier run proved and published this head on this base, and nothing was requested since."""
     if run.pull is None or run.activity.requested or run.activity.queried or run.steps or run.activity.changed:
         return False
     found = run.context.hub.find_comment(run.pull.number, make_marker("status", run.session.prd.id))
-    marker = make_marker("proved", get_current_head(run.session), run.session.target.base_commit)
-    return found is not None and marker in found.body
+    proved = make_marker("proved", get_current_head(run.session), run.session.target.base_commit)
+    # A killed run may have published while its last commits were on the work ref, and they are on the branch now.
+    published = read_published_head(run.session.git, run.session.target.branch)
+    return found is not None and proved in found.body and read_sha_marker("head", found.body) == (published or "")
 
 
 def write_run_summary(run: PrdRun, stop: NoAction) -> None:

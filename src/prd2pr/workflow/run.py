@@ -167,11 +167,15 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
     return RunOutcome(get_current_head(session), steps, stop, session)
 
 
-def complete_after_decision(session: Session) -> None:
-    """Pack the records of a complete PRD again after a decision that leaves nothing to do, such as `/feedback`."""
+def complete_idle_prd(session: Session) -> bool:
+    """Pack the records of a PRD that has nothing left to do: after `/feedback`, or if a killed run did not.
+
+    Return whether this made a step.
+    """
+    head = get_current_head(session)
     with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):
-        if describe_stop(session).outcome == "done":
-            complete_finished_prd(session, get_current_head(session))
+        return describe_stop(session).outcome == "done" and complete_finished_prd(session, head) != head
+    return False
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:

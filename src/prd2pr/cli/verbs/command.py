@@ -21,7 +21,7 @@ from prd2pr.github.commands.parser import ParsedCommand, ParsedLine, parse_comme
 from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import CommandReply, is_refusal
-from prd2pr.workflow.run import complete_after_decision
+from prd2pr.workflow.run import complete_idle_prd
 
 # Markup of the replies, which are written for GitHub.
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -43,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
             else:
                 result = execute(session, CommandRequest(command, by=by, level="admin", at=session.clock.now()))
                 if not (command.reads or result.run or result.steps_wanted):
-                    complete_after_decision(session)
+                    complete_idle_prd(session)
     refused = result.answer is not None and is_refusal(result.answer)
     if options.json:
         facts = {
