@@ -519,6 +519,20 @@ def test_ids_of_a_tracker_are_kept():
     assert "UTF-8" not in found
 
 
+def test_bold_ids_of_several_items_need_no_colon() -> None:
+    text = (
+        "# Fixes\n\n## Requirements\n\n- **BUG-1** A mark is ignored.\n- **BUG-12** A text\n  of two lines is kept.\n"
+    )
+    found = {
+        each.id: each for each in parse_prd(f"{text}- **UTF-8** titles must be shown.\n", "prds/f.md").requirements
+    }
+    assert {name: each.text for name, each in found.items() if not name.startswith("R-")} == {
+        "BUG-1": "A mark is ignored.",
+        "BUG-12": "A text\nof two lines is kept.",
+    }
+    assert [each.line for each in found.values()] == [5, 6, 8]
+
+
 def test_sections_about_interfaces_are_found_with_their_code() -> None:
     text = """# Shop
 

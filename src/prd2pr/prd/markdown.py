@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from markdown_it import MarkdownIt
@@ -9,14 +11,25 @@ from markdown_it.token import Token
 
 from prd2pr.prd.outline import NO_BLOCK, Outline, strip_markdown
 
+_BOLD_ID = re.compile(
+    r"^[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+\*\*(?!N?FR-|AC-)([A-Z][A-Z0-9]{1,9})-[0-9]{1,6}\*\*(?=[ \t]+\S)",
+    re.MULTILINE,
+)
+
 
 def read_markdown(text: str, outline: Outline, *, first_line: int = 1, base_level: int = 0) -> None:
     """Add the blocks of `text` to the outline. Its headings get levels below `base_level`."""
     # Inline tokens are not needed, and parsing them is slow for hostile text.
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     walker = _Walker(outline, first_line, base_level)
-    for token in parser.parse(text):
+    for token in parser.parse(_mark_bold_ids(text)):
         walker.take(token)
+
+
+def _mark_bold_ids(text: str) -> str:
+    """Write `**BUG-1**:` for `**BUG-1**` if several list items begin so: "**UTF-8** titles" alone has no id."""
+    items = Counter(found[1] for found in _BOLD_ID.finditer(text))
+    return _BOLD_ID.sub(lambda found: f"{found[0]}:" if items[found[1]] > 1 else found[0], text)
 
 
 @dataclass
