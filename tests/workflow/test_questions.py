@@ -11,7 +11,7 @@ from prd2pr.agents.outputs.hidden_examples import JudgeAnswer, Ruling, find_ruli
 from prd2pr.domain.questions import find_awaited_question, names_requirement, number_questions, parse_question_number
 from prd2pr.domain.records import AnsweredQuestion, Backlog, ClassifiedRequirement, Story
 from prd2pr.prd.parser import parse_prd
-from prd2pr.workflow.phases.example_trials import digest_story, format_requested_story
+from prd2pr.workflow.phases.example_trials import digest_story
 from workflow.test_conversation import number
 from workflow.test_met_requirements import CODE, NEGATE, negate, submit
 from world import Blocks, World, say, use
@@ -36,6 +36,7 @@ ZERO = {
     "key": "zero", "title": "Zero", "criteria": [{"text": "zero(4) gives 0", "requirements": ["FR-1", "FR-2"]}],
     "requirements": ["FR-1", "FR-2"], "source_paths": ["src/calc/sums.py"],
 }  # fmt: skip
+DECIDED = {**ZERO, "key": "calc-1", "criteria": [{"text": "zero(4) gives 1", "requirements": ["FR-1", "FR-2"]}]}
 SETTINGS = "strategy: conversation\ngates:\n  held_out: false\n"
 
 
@@ -57,6 +58,7 @@ def world(tmp_path: Path) -> World:
         "calc/plan/planner/1/1": say({"stories": [ZERO, NEGATE], "classified": CLASH}),
         "calc-2/red/programmer/1/1": number(negate("calc-2")),
         "calc-1/red/programmer/1/1": number(zero("calc-1")),
+        "calc/plan-2/planner/1/1": say({"stories": [DECIDED], "classified": CLASH}),
     }
     return world
 
@@ -74,7 +76,12 @@ def test_the_story_waits_until_somebody_answers(world: World) -> None:
     assert done.status == 0, done.out + done.err
     assert "integrated(calc-1)" in world.phases()
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
-    assert "It gives 1." in backlog["stories"][0]["description"] and backlog["classified"] == []
+    (decided,) = (each for each in backlog["stories"] if each["id"] == "calc-1")
+    assert [each["text"] for each in decided["criteria"]] == ["zero(4) gives 1"], "the answer changed the plan"
+    assert "It gives 1." in decided["description"]
+    assert not backlog["classified"] and not backlog["questions"], "what is answered is no question any more"
+    assert world.phases().count("plan(calc)") == 2
+    assert "plan(calc): after an answer: 1 changed, 1 kept" in world.git("log", "--format=%s", world.branch)
     assert [each["answer"] for each in backlog["answers"]] == ["It gives 1."]
     assert world.verify().status == 0
 
@@ -86,14 +93,13 @@ def test_the_programmer_is_told_the_answer_and_the_story(world: World) -> None:
     world.run()
     asked = "".join(path.read_text() for path in (world.repo / ".git/prd2pr/conversation").rglob("*.jsonl"))
     later = asked[asked.rindex('"asked"') :]
-    assert "calc-1.c1: zero(4) gives 0" in later and "It gives 1." in later
+    assert "calc-1.c1: zero(4) gives 1" in later and "It gives 1." in later
     assert "calc-2.c1" not in later, "it is in the first message"
 
 
 def test_hidden_examples_and_their_judge_follow_the_answer() -> None:
     story = Story(id="x-1", epic="e", title="t", priority=3, estimate_minutes=1, complexity=1, requirements=("FR-1",))
     answered = story.model_copy(update={"description": "ada answers: It gives 1."})
-    assert "It gives 1." in format_requested_story(answered)
     assert digest_story(answered) != digest_story(story), "examples from before the answer are not used"
     ruled = Ruling(example="e1", verdict="example wrong", reason="r", quote="It gives 1.")
     rulings, lines = JudgeAnswer(rulings=(ruled,)), {"e1": "assert zero(4) == 0"}
@@ -123,3 +129,28 @@ def test_the_question_names_the_requirement_exactly() -> None:
     assert find_awaited_question(backlog, story) == (2, "FR-1 or FR-2?")
     assert not names_requirement("R-FR-1", "FR-1") and names_requirement("(FR-1)", "FR-1")
     assert [parse_question_number(word) for word in ("Q2", "q12:", "3", "Q0", "R2")] == [2, 12, 3, None, None]
+
+
+def test_an_answer_plans_a_requirement_that_had_no_story(world: World) -> None:
+    world.answers["calc/plan/planner/1/1"] = say({"stories": [NEGATE], "classified": CLASH})
+    world.answers["calc/plan-2/planner/1/1"] = say({"stories": [{**DECIDED, "key": "zero"}]})
+    assert world.next().status == 0
+    assert world.program("answer", "q1", "It gives 1.").status == 0
+    assert world.next().status == 0
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert [(each["id"], each["requirements"]) for each in backlog["stories"]] == [
+        ("calc-1", ["FR-3"]),
+        ("calc-2", ["FR-1", "FR-2"]),
+    ]
+    assert not backlog["not_covered"] and not backlog["reopened"]
+    assert world.verify().status == 0
+
+
+def test_a_story_that_has_been_started_keeps_its_criteria(world: World) -> None:
+    world.configure(f"{SETTINGS}assume: true\n")
+    world.answers["calc-1/red/programmer/1/1"] = number([*zero("calc-1"), *negate("calc-2")])
+    assert world.run("--story", "calc-1", "--max-steps", "3").status == 1
+    assert "red(calc-1)" in world.phases()
+    assert world.program("answer", "q1", "It gives 1.").status == 0
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert not backlog["reopened"] and "It gives 1." in backlog["stories"][0]["description"]

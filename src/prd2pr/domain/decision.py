@@ -22,6 +22,7 @@ class Decision(Record):
     added: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()  # the role's questions about its additions
     assumptions: tuple[str, ...] = ()
+    replans: bool = False  # for an answer, which earlier versions only added to the stories
     circuit: str = ""  # the circuit to reset; empty for all
 
     @property

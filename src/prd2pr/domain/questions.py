@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import count
 
-from prd2pr.domain.records import Backlog, Story
+from prd2pr.domain.records import AnsweredQuestion, Backlog, Story
 
 
 def number_questions(backlog: Backlog) -> dict[int, str]:
@@ -27,6 +28,14 @@ def parse_question_number(word: str) -> int | None:
 
 def names_requirement(text: str, requirement: str) -> bool:
     return bool(re.search(rf"(?<![\w.-]){re.escape(requirement)}(?![\w-]|\.\w)", text))
+
+
+def add_answer_note(description: str, requirements: Iterable[str], answered: AnsweredQuestion) -> str:
+    """Add the answer to a story's description if the question names one of its requirements."""
+    if not any(names_requirement(answered.question, name) for name in requirements):
+        return description
+    note = f"{answered.by} answers «{answered.question}»: {answered.answer} "
+    return f"{description}\n{note}This decides where a criterion says something else.".strip()
 
 
 def list_contradictions(backlog: Backlog, story: Story) -> tuple[str, ...]:

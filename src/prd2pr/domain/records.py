@@ -169,6 +169,7 @@ class Backlog(Document):
     not_covered: tuple[str, ...] = ()  # requirements without a story, with a question about each
     classified: tuple[ClassifiedRequirement, ...] = ()
     answers: tuple[AnsweredQuestion, ...] = ()
+    reopened: tuple[str, ...] = ()  # requirements that the next plan decides again, because of an answer
 
 
 class Requirement(Record):

@@ -15,7 +15,18 @@ from types import MappingProxyType
 from prd2pr.domain.backlog_ids import find_last_number
 from prd2pr.domain.dependency_graph import sort_by_dependencies
 from prd2pr.domain.machines.phase_transitions import finish_if_settled, record_event
-from prd2pr.domain.records import SETTLED, Backlog, ClassifiedRequirement, Epic, Prd, Requirement, Status, Story
+from prd2pr.domain.questions import names_requirement
+from prd2pr.domain.records import (
+    SETTLED,
+    AnsweredQuestion,
+    Backlog,
+    ClassifiedRequirement,
+    Epic,
+    Prd,
+    Requirement,
+    Status,
+    Story,
+)
 from prd2pr.planning.classification import build_class_questions
 from prd2pr.planning.plan import (
     PlanDraft,
@@ -44,6 +55,7 @@ class PlanChange:
     asked: tuple[str, ...] = ()
     wanted_again: tuple[str, ...] = ()  # those of `kept` whose requirement was removed and restored
     wish: bool = False  # the PRD is unchanged; a command requested something new
+    answered: tuple[AnsweredQuestion, ...] = ()  # the answers because of which requirements are planned again
 
     @property
     def needs_planner(self) -> bool:
@@ -63,7 +75,7 @@ def compute_plan_change(
     in `after` but not in `before`.
     """
     change, wanted_again = apply_restored(diff_requirements(before, after), backlog, started, earlier)
-    change = reopen_contradictions(change, backlog)
+    change = reopen_requirements(change, backlog)
     outdated, removed = change.list_outdated_keys(), {get_requirement_key(each.id) for each in change.removed}
     kept, old, again, unwanted = [], [], [], []
     for story in backlog.stories:
@@ -83,15 +95,18 @@ def compute_plan_change(
         outdated=tuple(old),
         open_again=tuple(again),
         unwanted=tuple(unwanted),
+        answered=tuple(
+            each for each in backlog.answers if any(names_requirement(each.question, name) for name in backlog.reopened)
+        ),
         wanted_again=tuple(name for name in wanted_again if name in {story.id for story in kept}),
         asked=tuple(build_removal_questions(change.removed, [*old, *unwanted], {story.id for story in unwanted})),
     )
 
 
-def reopen_contradictions(change: RequirementChange, backlog: Backlog) -> RequirementChange:
-    """Treat a requirement as changed if one that it contradicts has changed: it may be clear now."""
+def reopen_requirements(change: RequirementChange, backlog: Backlog) -> RequirementChange:
+    """Treat a requirement as changed after an answer, or if one that it contradicts has changed."""
     outdated = change.list_outdated_keys()
-    again = {
+    again = {get_requirement_key(name) for name in backlog.reopened} - outdated | {
         key
         for each in backlog.classified
         if each.status == "contradictory"

@@ -75,7 +75,8 @@ def record_answer(session: Session, number: int, text: str) -> Applied:
         if not session.store.load(head).planned:
             return Objection("there is no plan yet")
         by, at = session.git.committer.identify().name, session.clock.now()
-        return apply_decision(session, head, Decision(command="tdd answer", by=by, at=at, text=text, number=number))
+        decision = Decision(command="tdd answer", by=by, at=at, text=text, number=number, replans=True)
+        return apply_decision(session, head, decision)
 
 
 def list_closed_circuits(decision: AppliedDecision) -> set[str]:

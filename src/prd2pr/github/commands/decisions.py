@@ -72,6 +72,7 @@ def build_decision(session: Session, state: BranchState, request: CommandRequest
         number=command.number,
         circuit=command.circuit,
         head=state.commit,
+        replans=command.name == "tdd answer",
     )
     if command.name == "backlog add_story":
         return decision.model_copy(update={"added": (parse_story_text(session.prd, state.backlog, command.text),)})

@@ -11,7 +11,7 @@ from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.machines.story_machine import OPEN
 from prd2pr.domain.memory_records import Lesson
-from prd2pr.domain.questions import names_requirement, number_questions
+from prd2pr.domain.questions import add_answer_note, names_requirement, number_questions
 from prd2pr.domain.records import (
     SETTLED,
     AnsweredQuestion,
@@ -166,7 +166,7 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
 
 
 def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply `/tdd answer`: the answer accompanies the stories of the requirements that the question names."""
+    """Apply `/tdd answer`: what depends on the question is planned again; started stories get the answer as a note."""
     backlog, number = found.backlog, decision.number
     open_questions = number_questions(backlog)
     if number is None or number not in open_questions:
@@ -179,14 +179,15 @@ def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
     answered = AnsweredQuestion(number=number, question=question, answer=text, by=decision.by, at=decision.at)
 
     def add_answer(story: Story) -> Story:
-        concerned = any(names_requirement(question, name) for name in story.requirements)
-        if not concerned or story.status in SETTLED:
+        if story.status in SETTLED:
             return story
-        note = f"{decision.by} answers «{question}»: {text} This decides where a criterion says something else."
-        return story.model_copy(update={"description": f"{story.description}\n{note}".strip()})
+        description = add_answer_note(story.description, story.requirements, answered)
+        return story.model_copy(update={"description": description})
 
+    reopened = list_reopened_requirements(found, question) if decision.replans else ()
     after = backlog.model_copy(
         update={
+            "reopened": tuple(dict.fromkeys((*backlog.reopened, *reopened))),
             "questions": tuple(each for each in backlog.questions if each != question),
             "answers": (*backlog.answers, answered),
             "classified": tuple(
@@ -199,6 +200,19 @@ def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
     )
     status = record_decision(found.status, decision, found.status.state, found.status.state)
     return DecisionOutcome(rebind_approvals(found, status, after), after)
+
+
+def list_reopened_requirements(found: BranchRecords, question: str) -> tuple[str, ...]:
+    """List the requirements that the question names, unless a story of theirs has been started."""
+    begun = {
+        name
+        for story in found.backlog.stories
+        if story.status in (*SETTLED, "in_progress") or ((cycle := found.cycle(story.id)) and cycle.steps)
+        for name in story.requirements
+    }
+    return tuple(
+        each.id for each in found.prd.requirements if names_requirement(question, each.id) and each.id not in begun
+    )
 
 
 # --- the end of a sprint ----------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def is_prd_path(path: str) -> bool:
 def check_replan(claim: StepClaim, prd: Prd) -> Iterator[Finding]:
     """Check that a replan changes only what follows from the changed PRD, and keeps started stories."""
     parent, state, paths = claim.parent, claim.state, claim.state.paths
-    if parent.prd is None or (parent.prd.id, parent.prd.blob) == (prd.id, prd.blob):
+    if parent.prd is None or ((parent.prd.id, parent.prd.blob) == (prd.id, prd.blob) and not parent.backlog.reopened):
         yield make_claim_error("VER104", "this PRD already has a plan")
         return
     change = find_plan_change(parent, prd)

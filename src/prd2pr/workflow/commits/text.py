@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from textwrap import fill
 
 from prd2pr.domain.evidence import Evidence, FailureKind, RunSummary
-from prd2pr.domain.records import Backlog, Design, Phase, Prd, Story
+from prd2pr.domain.records import AnsweredQuestion, Backlog, Design, Phase, Prd, Story
 from prd2pr.languages.hidden_examples import describe_hidden_examples
 from prd2pr.state.commit_message import format_subject
 from prd2pr.views.plan import PlanDiff
@@ -39,14 +40,16 @@ def plan_message(prd: Prd, backlog: Backlog) -> tuple[str, str]:
     return f"plan({prd.id}): {prd.title}", body
 
 
-def replan_message(prd: Prd, diff: PlanDiff) -> tuple[str, str]:
-    """Return the subject and body of the commit that plans a changed PRD."""
+def replan_message(prd: Prd, diff: PlanDiff, answered: Sequence[AnsweredQuestion] = ()) -> tuple[str, str]:
+    """Return the subject and body of the commit that plans a changed PRD, or what was answered about it."""
     parts = (("new", diff.new), ("changed", diff.changed), ("dropped", diff.dropped), ("kept", diff.kept))
     counts = ", ".join(f"{len(stories)} {word}" for word, stories in parts if stories)
     lines = [f"{word}: {', '.join(story.id for story in stories)}" for word, stories in parts if stories]
     asked = [f"To be decided: {question}" for question in diff.asked]
-    body = wrap_lines("\n".join([f"{prd.path} has changed since it was planned.", "", *lines, *asked]))
-    return f"plan({prd.id}): the PRD changed: {counts}", body
+    answers = [f"Q{each.number} is answered: {each.answer}" for each in answered]
+    why = answers or [f"{prd.path} has changed since it was planned."]
+    body = wrap_lines("\n".join([*why, "", *lines, *asked]))
+    return f"plan({prd.id}): {'after an answer' if answers else 'the PRD changed'}: {counts}", body
 
 
 def plan_outcome(backlog: Backlog) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from prd2pr.agents.roles import PLANNER
 from prd2pr.agents.task import AttemptContext, EarlierAttempt, PlanScope, RoleMaterial
 from prd2pr.agents.tool_loop import RoleResult
+from prd2pr.domain.questions import add_answer_note
 from prd2pr.domain.records import Backlog, Phase, Prd
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused, PlanInvalid
@@ -19,7 +20,15 @@ from prd2pr.planning.answer_checks import (
 )
 from prd2pr.planning.classification import apply_classification
 from prd2pr.planning.parts import PlanPart, describe_planning_calls, follow_cycles, split_into_parts
-from prd2pr.planning.plan import PlanDraft, PlanProblem, backlog_to_draft, check_plan, to_backlog
+from prd2pr.planning.plan import (
+    PlanDraft,
+    PlanProblem,
+    StoryDraft,
+    backlog_to_draft,
+    check_plan,
+    list_claimed_requirements,
+    to_backlog,
+)
 from prd2pr.planning.plan_diff import PlanChange, build_replanned_backlog, check_replan_answer
 from prd2pr.planning.problems import problems_to_findings
 from prd2pr.planning.stack_assignment import check_single_stack
@@ -83,11 +92,33 @@ class PlannerQuestion:
     def complete(self, answer: PlanDraft) -> PlanDraft:
         """Return the answer with everything that code decides."""
         if self.part is None:
-            return apply_classification(self.prd, answer)
+            draft = apply_classification(self.prd, self._drop_answered(answer))
+            return draft.model_copy(update={"stories": tuple(map(self._add_answers, draft.stories))})
         draft = apply_classification(self.prd, self.part.tidy(answer))
         draft = follow_cycles(self.prd, draft, self.before.stories)
         earlier = backlog_to_draft(self.before).stories
         return draft.model_copy(update={"stories": mark_verify_only(self.prd, draft.stories, earlier)})
+
+    @property
+    def answered_keys(self) -> frozenset[str]:
+        """The requirements about which a person has decided."""
+        return frozenset(map(get_requirement_key, self.before.reopened)) if self.change else frozenset()
+
+    def _add_answers(self, story: StoryDraft) -> StoryDraft:
+        description = story.description
+        for each in self.change.answered if self.change else ():
+            description = add_answer_note(description, list_claimed_requirements(story), each)
+        return story.model_copy(update={"description": description})
+
+    def _drop_answered(self, answer: PlanDraft) -> PlanDraft:
+        """Drop contradictions about which a person has decided. The PRD's text contains them still."""
+        keys = self.answered_keys
+        classified = (
+            each
+            for each in answer.classified
+            if each.status != "contradictory" or get_requirement_key(each.id) not in keys
+        )
+        return answer.model_copy(update={"classified": tuple(classified)})
 
     def check(self, draft: PlanDraft, paths: Collection[str]) -> tuple[PlanProblem, ...]:
         if self.change is None:
@@ -95,7 +126,7 @@ class PlannerQuestion:
             planned_now = frozenset(get_requirement_key(each.id) for each in self.prd.requirements)
         else:
             problems = check_replan_answer(self.prd, self.before, self.change, draft)
-            planned_now = self.change.requirements.list_keys_to_cover()
+            planned_now = self.change.requirements.list_keys_to_cover() - self.answered_keys
         return (*problems, *check_planner_answer(self.prd, draft, paths, planned_now))
 
 

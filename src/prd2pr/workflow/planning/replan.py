@@ -33,11 +33,11 @@ def reload_changed_prd(session: Session, state: BranchState) -> Session:
 
 
 def is_prd_changed(session: Session, state: BranchState) -> bool:
-    """Return whether the PRD's text has changed and can be planned now.
+    """Return whether the PRD's text has changed, or a question about it was answered, and can be planned now.
 
     A renamed file is not a change, and a paused project is not replanned.
     """
-    if state.prd is None or state.prd.blob == session.prd.blob:
+    if state.prd is None or (state.prd.blob == session.prd.blob and not state.backlog.reopened):
         return False
     is_paused = state.status.halted or state.status.state is ProjectState.SPRINT_PAUSED
     return not is_paused and not has_work_to_judge(session, state)
@@ -55,7 +55,10 @@ def replan(session: Session, head: str) -> str:
     state = session.store.load(head)
     refuse_duplicate_ids(session, state)
     change = find_plan_change(state, session.prd)
-    session.progress.say("note", text=f"{session.prd.path} has changed since it was planned; planning what changed")
+    names = ", ".join(state.backlog.reopened)
+    is_same = state.prd is not None and state.prd.blob == session.prd.blob
+    why = "has changed since it was planned; planning what changed"
+    session.progress.say("note", text=f"planning {names} after the answer" if is_same else f"{session.prd.path} {why}")
     return commit_replan(session, state, change, make_new_backlog(session, state, change), started)
 
 
@@ -83,7 +86,7 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
         phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=n, base_tree=before, head_tree=tree
     )
     diff = diff_plans(state.backlog, backlog, change.asked)
-    subject, body = replan_message(session.prd, diff)
+    subject, body = replan_message(session.prd, diff, change.answered)
     proof = make_ungated_evidence(evidence, Phase.PLAN)
     pending = PendingCommit(state.commit, tree, PLAN_STORY, n, Phase.PLAN, subject, body, proof, at)
     paths = state.paths
