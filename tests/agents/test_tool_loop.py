@@ -13,7 +13,7 @@ import pytest
 
 from fakes.scripted_model import ScriptedModel, done, says, write
 from prd2pr.agents.models.base import Reply, Request, Text, ToolResult
-from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, MODEL_ROLES, PLANNER, REFACTORER, TESTER, Role
+from prd2pr.agents.roles import ARCHITECT, BUILDER, EXAMPLES, FUSED, MODEL_ROLES, PLANNER, REFACTORER, TESTER, Role
 from prd2pr.agents.task import RoleTask
 from prd2pr.agents.tool_loop import RoleResult, build_conversation_tools, run_role
 from prd2pr.agents.tools import TestToolRun, Toolbox
@@ -289,6 +289,20 @@ def test_planner_answers_with_structured_output(work: Any, task: RoleTask, text:
     assert request.schema_in_prompt
     assert "$ref" not in str(request.output_schema)
     assert request.purpose.key() == "loyalty/plan/planner/1/1"
+
+
+def test_planner_may_read_but_the_author_of_hidden_examples_has_no_tools(work: Any, task: RoleTask) -> None:
+    """Both get the tools of the conversation, since a cached prompt begins with them."""
+    about_prd = replace(task, story=None, design=None)
+    reading = ("list_files", {})
+    model = ScriptedModel(says(reading, ("write_file", {"path": "src/shop/new.py", "content": "X = 1"})), says(PLAN))
+    planned = work(PLANNER, model, task=about_prd)
+    read, wrote = (each for each in model.requests[1].messages[-1].blocks if isinstance(each, ToolResult))
+    assert (read.is_error, wrote.is_error, planned.written) == (False, True, ())
+    model = ScriptedModel(says(reading), says('{"loyalty-1": {"c1": ["assert earn(70) == 7"]}}'))
+    assert [each.story for each in work(EXAMPLES, model, task=about_prd).output.stories] == ["loyalty-1"]
+    (refused,) = (each for each in model.requests[1].messages[-1].blocks if isinstance(each, ToolResult))
+    assert refused.is_error
 
 
 def test_problems_of_a_bad_plan_are_reported_to_the_planner(work: Any, task: RoleTask) -> None:
