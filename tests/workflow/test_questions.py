@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr.agents.outputs.hidden_examples import JudgeAnswer, Ruling, find_ruling_problems
+from prd2pr.agents.prompts import render_unseen_stories
 from prd2pr.domain.questions import find_awaited_question, names_requirement, number_questions, parse_question_number
 from prd2pr.domain.records import AnsweredQuestion, Backlog, ClassifiedRequirement, Story
 from prd2pr.prd.parser import parse_prd
@@ -104,6 +105,7 @@ def test_hidden_examples_and_their_judge_follow_the_answer() -> None:
     ruled = Ruling(example="e1", verdict="example wrong", reason="r", quote="It gives 1.")
     rulings, lines = JudgeAnswer(rulings=(ruled,)), {"e1": "assert zero(4) == 0"}
     prd = parse_prd(PRD, "prds/calc.md")
+    assert "It gives 1." in render_unseen_stories(prd, (answered,), ""), "stories are shown alike to all roles"
     assert find_ruling_problems(rulings, lines, prd, answered) == ()
     assert find_ruling_problems(rulings, lines, prd, story) != ()
 
