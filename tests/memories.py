@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from prd2pr.domain.memory_records import EstimateRecord, FailureRecord, LibraryNote, Memory, Pattern, PatternUsage
+from prd2pr.domain.memory_records import (
+    DecisionRecord,
+    EstimateRecord,
+    FailureRecord,
+    LibraryNote,
+    Memory,
+    Pattern,
+    PatternUsage,
+)
 from prd2pr.memory.commit import read_files_under
 from prd2pr.memory.files import MemoryRecords, encode_memory_file, read_all_records
 from prd2pr.memory.index import MemoryIndex
@@ -30,6 +38,10 @@ def failure(name: str = "f-1", **more: Any) -> FailureRecord:
         "lesson": "Use Redis pub/sub between the processes",
     }
     return FailureRecord(**{"id": name, "prd": "shop", "story": "shop-1", "at": AT, **told, **more})
+
+
+def decision(name: str, **more: Any) -> DecisionRecord:
+    return DecisionRecord(id=name, prd="p", at=AT, **more)
 
 
 def estimate(name: str, planned: int, actual: int, **more: Any) -> EstimateRecord:

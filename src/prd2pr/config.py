@@ -424,6 +424,11 @@ class Config(ConfigSection):
         "On the command line, `run` and `next` show the plan and ask, unless `--yes` is given; without a terminal they "
         "stop if this is set.",
     )
+    semantic: bool = Field(
+        default=False,
+        description="Whether the Action installs the extra `semantic`, so that memory is searched by meaning on "
+        "GitHub. It takes some seconds and 200 MB per job. Elsewhere, having it installed is enough.",
+    )
     assume: bool = Field(
         default=False, description="Whether stories of contradictory requirements are built without an answer."
     )

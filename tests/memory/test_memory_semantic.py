@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from memories import Library, failure
+from memories import Library, decision, failure
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.index.embedding import REQUIRED_PACKAGES, WEIGHTS, find_embedder
 from prd2pr.memory.index.schema import DIMENSIONS
-from prd2pr.memory.queries import find_relevant, find_similar_failures
+from prd2pr.memory.queries import find_relevant, find_similar_failures, find_similar_texts
 
 installed = pytest.mark.skipif(
     find_embedder() is None,
@@ -86,3 +86,36 @@ def test_model_is_not_imported_without_a_query(library: Library) -> None:
         [sys.executable, "-c", code, str(library.place), library.head], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+@installed
+def test_penny_finds_the_decision_and_the_code_about_cents(library):
+    library.put(
+        {
+            "src/shop/money.py": b"def round_cents(amount):\n    return amount\n\n\nclass CentAmount:\n    pass\n",
+            "src/shop/login.py": b"def open_session(user):\n    return user\n",
+        }
+    )
+    library.add(
+        decision("cents", title="Rounding of cents", text="Amounts are rounded half up."),
+        decision("tokens", title="Sessions", text="Tokens expire after an hour."),
+    )
+    with MemoryIndex.open(library.git, library.head) as index:
+        found = find_similar_texts(index, "penny")
+        assert {(each.kind, each.id) for each in found} == {("decision", "cents"), ("file", "src/shop/money.py")}
+        assert {each.by for each in found} == {"meaning"}
+    with library.index() as words:
+        assert find_similar_texts(words, "penny") == ()
+        assert [each.id for each in find_similar_texts(words, "rounding")] == ["cents"]
+
+
+@installed
+def test_a_changed_file_is_embedded_again(library):
+    library.put({"src/shop/money.py": b"def round_cents(amount):\n    return amount\n"})
+    with MemoryIndex.open(library.git, library.head) as index:
+        assert find_similar_texts(index, "round an amount of money")
+    library.put({"src/shop/money.py": b"def open_session(user):\n    return user\n"})
+    with MemoryIndex.open(library.git, library.head) as index:
+        before = find_similar_texts(index, "log in to a session")
+        assert [each.text for each in before] == ["shop.money.open_session"]
+        assert index.rows("SELECT count(*) FROM embeddings") == [(1,)]

@@ -29,6 +29,7 @@ from prd2pr.memory.similarity import (
     find_relevant,
     find_similar_failures,
     find_similar_patterns,
+    find_similar_texts,
 )
 from prd2pr.memory.timestamps import parse_epoch, subtract_days
 
@@ -48,6 +49,7 @@ __all__ = [
     "find_scope_creep",
     "find_similar_failures",
     "find_similar_patterns",
+    "find_similar_texts",
     "find_stale_docs",
     "rank_slow_agents",
 ]  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from prd2pr.memory.index.schema import EmbeddedTable
 from prd2pr.memory.search_terms import (
     MAX_SEARCH_WORDS,
     build_match_query,
@@ -30,8 +31,8 @@ class SearchIndex(Protocol):
         """Count the texts of a table that contain a word with this prefix."""
         ...
 
-    def nearest(self, text: str, limit: int) -> list[tuple[str, float]] | None:
-        """Return the path and cosine of the failures nearest in meaning, or None if no vectors are available."""
+    def nearest(self, table: EmbeddedTable, text: str, limit: int) -> list[tuple[str, float]] | None:
+        """Return the path and cosine of the rows nearest in meaning, or None if no vectors are available."""
         ...
 
 
@@ -77,7 +78,7 @@ def find_similar_failures(index: SearchIndex, text: str, limit: int = DEFAULT_LI
 
     Similarity is by meaning if vectors are available, otherwise by words.
     """
-    near = index.nearest(text, limit)
+    near = index.nearest("failures", text, limit)
     return search_by_words(index, text, limit) if near is None else rank_by_meaning(index, near)
 
 
@@ -143,6 +144,57 @@ def find_similar_patterns(index: SearchIndex, text: str, limit: int = DEFAULT_LI
             round(near, 4),
         )
         for pattern, name, description, example, used, compliance, near in rows
+    )
+
+
+@dataclass(frozen=True)
+class SimilarText:
+    """A decision or file that means something similar."""
+
+    kind: Literal["decision", "file"]
+    id: str  # of the decision, or the path
+    text: str
+    score: float
+    by: str = "meaning"  # or "words"
+
+
+def find_similar_texts(index: SearchIndex, text: str, limit: int = DEFAULT_LIMIT) -> tuple[SimilarText, ...]:
+    """Return similar decisions and files, the most similar first. Files are found by meaning only."""
+    found = (*find_similar_decisions(index, text, limit), *find_similar_files(index, text, limit))
+    return tuple(sorted(found, key=lambda each: -each.score))[:limit]
+
+
+def find_similar_decisions(index: SearchIndex, text: str, limit: int = DEFAULT_LIMIT) -> tuple[SimilarText, ...]:
+    near = index.nearest("decisions", text, limit)
+    if near is not None:
+        rows = {path: row for path, *row in index.rows("SELECT path, id, title, text FROM decisions")}
+        return tuple(
+            SimilarText("decision", rows[path][0], f"{rows[path][1]}: {rows[path][2]}", round(cosine, 4))
+            for path, cosine in near
+            if cosine >= MIN_COSINE
+        )
+    words = choose_search_words(index, "decisions", text)
+    rows_by_words = (
+        index.rows(
+            "SELECT d.id, d.title, d.text, -bm25(decisions_text) AS near FROM decisions_text"
+            " JOIN decisions d ON d.row = decisions_text.rowid WHERE decisions_text MATCH ?"
+            " ORDER BY near DESC, d.id LIMIT ?",
+            (build_match_query(words), limit),
+        )
+        if words
+        else []
+    )
+    return tuple(
+        SimilarText("decision", name, f"{title}: {about}", round(score, 4), "words")
+        for name, title, about, score in rows_by_words
+    )
+
+
+def find_similar_files(index: SearchIndex, text: str, limit: int = DEFAULT_LIMIT) -> tuple[SimilarText, ...]:
+    near = index.nearest("files", text, limit) or ()
+    rows = dict(index.rows("SELECT path, group_concat(name, ', ') FROM symbols GROUP BY path")) if near else {}
+    return tuple(
+        SimilarText("file", path, str(rows[path]), round(cosine, 4)) for path, cosine in near if cosine >= MIN_COSINE
     )
 
 

@@ -70,6 +70,15 @@ QUERIES: dict[str, NamedQuery] = {
         needs_text=True,
         empty_text="No similar failure is recorded.",
     ),
+    "similar": NamedQuery(
+        "Decisions and files that mean something similar, the most similar first; files need semantic search",
+        lambda query_input: queries.find_similar_texts(query_input.index, query_input.text, query_input.limit),
+        ("kind", "id", "text", "score", "by"),
+        text_kind="a word or description",
+        needs_text=True,
+        empty_text="No similar decision or file is recorded.",
+        code=True,
+    ),
     "correction-factor": NamedQuery(
         "Correction factor for estimates, measured over the last 90 days",
         lambda query_input: [queries.compute_correction_factor(query_input.index, query_input.now)],

@@ -15,7 +15,7 @@ from typing import Any, Self
 from prd2pr.errors import UsageProblem
 from prd2pr.memory.index.embedding import Embedder, find_embedder
 from prd2pr.memory.index.file import IndexFile, is_corruption, is_transient_sqlite_error
-from prd2pr.memory.index.schema import TABLES, TEXTS, VIEWS, list_table_columns
+from prd2pr.memory.index.schema import EMBEDDED_TEXTS, TABLES, TEXTS, VIEWS, EmbeddedTable, list_table_columns
 from prd2pr.memory.index.sql_guard import QueryResult, run_query
 from prd2pr.memory.index.update import (
     IndexScope,
@@ -58,7 +58,7 @@ class MemoryIndex:
     embedder: Embedder | None = None
     _connection: sqlite3.Connection | None = field(default=None, repr=False)
     _in_memory: bool = False
-    _vectors: dict[str, bytes] = field(default_factory=dict, repr=False)
+    _vectors: dict[str, dict[str, bytes]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, git: Git, commit: str, *, code: bool = True) -> Self:
@@ -115,10 +115,10 @@ class MemoryIndex:
         )
         return int(number)
 
-    def nearest(self, text: str, limit: int) -> list[tuple[str, float]] | None:
+    def nearest(self, table: EmbeddedTable, text: str, limit: int) -> list[tuple[str, float]] | None:
         if self.embedder is None:
             return None
-        return rank_by_cosine(self._failure_vectors(self.embedder), self.embedder.vector(text), limit)
+        return rank_by_cosine(self._table_vectors(table, self.embedder), self.embedder.vector(text), limit)
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return the whole content in a canonical order, so that two indexes of one commit have equal dumps."""
@@ -212,21 +212,22 @@ class MemoryIndex:
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 
-    def _failure_vectors(self, embedder: Embedder) -> dict[str, bytes]:
-        """Return the vector of each failure by path. Missing ones are computed now, and stored if possible."""
-        if self._vectors:
-            return self._vectors
-        known = dict(self.rows("SELECT path, vector FROM embeddings WHERE model = ?", (embedder.name,)))
-        # Only feature and approach are embedded, because a new task is worded similarly.
-        texts = self.rows("SELECT path, blob, feature, approach FROM failures ORDER BY path")
+    def _table_vectors(self, table: EmbeddedTable, embedder: Embedder) -> dict[str, bytes]:
+        """Return the vector of each row by path. Missing ones are computed now, and stored if possible."""
+        if table in self._vectors:
+            return self._vectors[table]
+        stored = self.rows("SELECT path, blob, vector FROM embeddings WHERE model = ?", (embedder.name,))
+        known = {(path, blob): vector for path, blob, vector in stored}
+        texts = {(path, blob): text for path, blob, text in self.rows(EMBEDDED_TEXTS[table])}
         missing = [
-            (path, blob, embedder.name, embedder.vector(". ".join(texts_of_failure)).tobytes())
-            for path, blob, *texts_of_failure in texts
-            if path not in known
+            (*place, embedder.name, embedder.vector(text).tobytes())
+            for place, text in texts.items()
+            if place not in known
         ]
         self._store_vectors(missing)
-        self._vectors = {**known, **{path: vector for path, _, _, vector in missing}}
-        return self._vectors
+        known |= {(path, blob): vector for path, blob, _, vector in missing}
+        self._vectors[table] = {place[0]: known[place] for place in texts}
+        return self._vectors[table]
 
     def _store_vectors(self, vectors: list[tuple[str, str, str, bytes]]) -> None:
         if not vectors or self._in_memory:
@@ -236,6 +237,10 @@ class MemoryIndex:
             try:
                 writer.execute("BEGIN IMMEDIATE")
                 if has_current_schema(writer) and read_indexed_tree(writer, "state") == self.tree:
+                    writer.executemany(
+                        "DELETE FROM embeddings WHERE path = ?1 AND blob != ?2 AND model = ?3",
+                        [vector[:3] for vector in vectors],
+                    )
                     writer.executemany(
                         "INSERT INTO embeddings (path, blob, model, vector) SELECT ?1, ?2, ?3, ?4"
                         " WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE path = ?1 AND model = ?3)",

@@ -7,7 +7,9 @@ the same file; an index with another version is deleted and rebuilt.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 INDEX_VERSION = 1
 DIMENSIONS = 384
@@ -66,6 +68,19 @@ TEXTS = MappingProxyType(
         "failures": ("feature", "approach", "why_failed", "lesson"),
         "decisions": ("title", "text", "why"),
         "patterns": ("name", "description", "example"),
+    }
+)
+
+EmbeddedTable = Literal["failures", "decisions", "files"]
+# Path, blob and the text whose meaning is searched, by table.
+EMBEDDED_TEXTS: Mapping[EmbeddedTable, str] = MappingProxyType(
+    {
+        # Only feature and approach, because a new task is worded similarly.
+        "failures": "SELECT path, blob, feature || '. ' || approach FROM failures ORDER BY path",
+        "decisions": "SELECT path, blob, title || '. ' || text FROM decisions ORDER BY path",
+        "files": "SELECT f.path, f.blob, f.path || ': ' || group_concat(s.name, ', ') FROM files f"
+        " JOIN symbols s ON s.path = f.path WHERE f.kind = 'source' GROUP BY f.path, f.blob ORDER BY f.path"
+        " LIMIT 300",  # each takes a tenth of a second once
     }
 )
 

@@ -19,8 +19,11 @@ from prd2pr.domain.wording import clean_line, clip, limit_lines
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import PrdRejected, StateProblem
 from prd2pr.memory.commit import read_memory_records
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.index.embedding import find_embedder
 from prd2pr.memory.prompt_text import render_decisions
 from prd2pr.memory.search_terms import count_shared_words, extract_search_words
+from prd2pr.memory.similarity import find_similar_decisions, find_similar_files
 from prd2pr.state.layout import PRDS
 from prd2pr.state.store import StateStore
 from prd2pr.workflow.phases.lessons import make_library_notes, make_spike_records
@@ -32,6 +35,8 @@ from prd2pr.workflow.session import Session
 
 MATERIAL_LIMIT = 4_000  # characters of decisions and of other PRDs' stories
 MAX_DECISIONS = 12
+MAX_NEAR_FILES = 10
+NEAR_FILES = "files that may be about this"
 
 
 class PlanBase(NamedTuple):
@@ -91,6 +96,7 @@ def ask_why(
         return None, None
     decisions = find_related_decisions(session, base)
     others = list_other_stories(session, base)
+    near = list_near_files(session, base)
     known = KnownFacts(
         paths=frozenset(files),
         stories=frozenset(story.id for story in others),
@@ -101,6 +107,7 @@ def ask_why(
     material = {
         "decisions that stand": "\n".join(limit_lines(render_decisions(decisions), MATERIAL_LIMIT)),
         "stories of other PRDs": "\n".join(limit_lines(map(format_story_summary, others), MATERIAL_LIMIT)),
+        NEAR_FILES: near,
     }
     question = RoleQuestion(
         make_plan_assignment(session, base, WHY, material, memory.text),
@@ -126,12 +133,25 @@ def make_rejection_error(session: Session, ruling: WhyRuling) -> PrdRejected:
 
 
 def find_related_decisions(session: Session, base: PlanBase) -> tuple[DecisionRecord, ...]:
-    """Return the decisions that share the most words with the PRD."""
+    """Return the decisions nearest in meaning to the PRD or, without vectors, those that share the most words."""
     words = extract_search_words(session.prd.text)
     found = read_memory_records(session.git, base.head, DecisionRecord)
+    if found and find_embedder() is not None:
+        with MemoryIndex.open(session.git, base.head, code=False) as index:
+            near = {each.id: each for each in find_similar_decisions(index, session.prd.text, MAX_DECISIONS)}
+        return tuple(sorted((each for each in found if each.id in near), key=lambda each: -near[each.id].score))
     return tuple(
         sorted(found, key=lambda each: -count_shared_words(words, f"{each.title} {each.text}"))[:MAX_DECISIONS]
     )
+
+
+def list_near_files(session: Session, base: PlanBase) -> str:
+    """Return the files nearest in meaning to the PRD, one per line; empty without vectors."""
+    if find_embedder() is None:
+        return ""
+    with MemoryIndex.open(session.git, base.head) as index:
+        near = find_similar_files(index, session.prd.text, MAX_NEAR_FILES)
+    return "\n".join(limit_lines((f"{each.id}: {each.text}" for each in near), MATERIAL_LIMIT))
 
 
 def list_other_stories(session: Session, base: PlanBase) -> tuple[Story, ...]:
@@ -164,8 +184,9 @@ def format_story_summary(story: Story) -> str:
 
 
 def ask_research(session: Session, base: PlanBase, files: Mapping[str, str], memory: str) -> ResearchAnswer | None:
+    material = {NEAR_FILES: list_near_files(session, base)}
     question = RoleQuestion(
-        make_plan_assignment(session, base, RESEARCH, {}, memory),
+        make_plan_assignment(session, base, RESEARCH, material, memory),
         about=digest_parts(session.prd.blob, base.code_tree, memory),
         tidy=lambda answer: research.drop_missing_prior_art(answer, frozenset(files)),
         judge=lambda answer: answer.recommended_approach.name,
