@@ -29,11 +29,12 @@ from prd2pr.domain.results.isolation import (
 )
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
+from prd2pr.languages.python.installed_libraries import describe_installed_library
 from prd2pr.languages.python.runner.pytest_runner import PytestRunner
 from prd2pr.languages.test_runner import RED_RERUN_SEEDS, CoverageMeter, PythonRunner, RunRequest, Surveyor
 from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.sandbox.detection import Sandbox, find_sandbox
-from prd2pr.sandbox.interpreter import find_python
+from prd2pr.sandbox.interpreter import find_interpreter_paths, find_python
 from prd2pr.state.cache import find_cache_directory
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import Git
@@ -259,6 +260,13 @@ class RepositoryContext:
     @property
     def meter(self) -> CoverageMeter | None:
         return self._plain_runner if isinstance(self._plain_runner, CoverageMeter) else None
+
+    def describe_library(self, name: str) -> str:
+        """Describe a library as it is installed for the tests, or return an empty string."""
+        try:
+            return describe_installed_library(name, find_interpreter_paths(self.find_python()).paths)
+        except SetupProblem:
+            return ""  # without an interpreter, or one whose set-up fails, nothing is installed
 
     def find_python(self) -> Path:
         """Return the interpreter of the tests, or any that can run the project's program."""

@@ -207,6 +207,7 @@ def make_session(
             camera=SandboxCamera(programs) if repository.runs_tests and config.page.command else None,
             surveyor=repository.surveyor,
             meter=repository.meter if repository.runs_tests else None,
+            describe_library=repository.describe_library if repository.runs_tests else lambda _: "",
             run_smoke=partial(run_smoke, programs) if repository.runs_tests else None,
         ),
         constraints=Constraints(

@@ -140,6 +140,7 @@ class Services:
     camera: Camera | None = None  # for screenshots
     surveyor: Surveyor | None = None  # maps changed files to the tests that reach them
     meter: CoverageMeter | None = None
+    describe_library: Callable[[str], str] = lambda _: ""  # what an installed library says about itself
     run_smoke: Callable[[str, tuple[str, ...], int], SmokeRun] | None = None  # (code tree, command, seconds)
 
 

@@ -205,9 +205,10 @@ def ask_documentation(session: Session, base: PlanBase, files: Mapping[str, str]
     if not missing:
         return tuple(known_notes)
     listed = "\n".join(f"{library.name} {library.wanted}".strip() for library in missing)
+    installed = "\n\n".join(filter(None, (session.services.describe_library(each.name) for each in missing)))
     question = RoleQuestion(
-        make_plan_assignment(session, base, DOCUMENTATION, {"libraries": listed}),
-        about=digest_parts(session.prd.blob, listed),
+        make_plan_assignment(session, base, DOCUMENTATION, {"libraries": listed, "as installed": installed}),
+        about=digest_parts(session.prd.blob, listed, installed),
         tidy=lambda answer: documentation.keep_requested_libraries(answer, missing),
         judge=lambda answer: ", ".join(each.library for each in answer.libraries) or "nothing to note",
     )
