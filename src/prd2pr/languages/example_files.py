@@ -48,7 +48,7 @@ def write_example_file(stack: Stack, imports: str, examples: Sequence[HiddenExam
     conventions = get_conventions(stack)
     tests = [_write_test(conventions, each) for each in examples]
     if not is_python_stack(stack):
-        return "\n".join([f"{imports.strip()}\n", *tests])
+        return "\n".join([f"{_add_runner_imports(conventions, imports.strip())}\n", *tests])
     used = _select_imports(imports, "\n".join(tests))
     return "\n\n".join([*([f"{used}\n"] if used else []), *tests])
 
@@ -64,6 +64,13 @@ def _write_test(conventions: Conventions, example: HiddenExample) -> str:
     lines = indent(dedent(example.lines).strip("\n"), "    " if "def " in conventions.held_out_test else "  ")
     values = {"id": example.criterion, "criterion": example.slug, "number": str(example.number), "lines": lines}
     return re.sub(r"\{(id|criterion|number|lines)\}", lambda found: values[found[1]], conventions.held_out_test)
+
+
+def _add_runner_imports(conventions: Conventions, imports: str) -> str:
+    """Add the JavaScript imports of `test` and the assertions, which every file needs, if they are missing."""
+    needed = re.findall(r"""^(import .* from "(?!\.)(.+)";)$""", conventions.example, re.MULTILINE)
+    missing = [line for line, name in needed if not re.search(rf"""["']{re.escape(name)}["']""", imports)]
+    return "\n".join([*missing, imports])
 
 
 def _select_imports(imports: str, tests: str) -> str:
