@@ -88,7 +88,7 @@ def test_one_call_writes_the_examples_of_all_stories(multiples):
     built(multiples)
     assert multiples.phases() == ["plan(calc)", *steps(*FEW)]
     assert run_record(multiples)["spend"]["calls"] == 3, "plan, stories, examples"
-    assert cycle(multiples)["held_out"]["tests"] == [[HIDDEN, "test_c1_example_1"]]
+    assert cycle(multiples)["held_out"]["tests"] == [f"{HIDDEN}::test_c1_example_1"]
     assert "assert double(70) == 140" in multiples.show("tests/unit/calc-1/test_calc_1_held_out.py")
     assert "GRN309" in findings(multiples, "calc-2"), "no example was given for it"
     assert not {"GRN309", "GRN310", "GRN311"} & {*findings(multiples)}
