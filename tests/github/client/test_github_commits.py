@@ -145,13 +145,16 @@ def test_a_merge_has_both_parents_and_recreates_no_existing_commit(github: World
     assert github.bare.commit(made).tree == clone.git("rev-parse", "HEAD^{tree}")
 
 
-def test_a_branch_moved_to_a_story_branch_takes_its_commits_unchanged(github: World, clone: Clone, writer: ApiWriter):
+def test_a_branch_moved_to_a_story_branch_gets_copies_of_its_commits(github: World, clone: Clone, writer: ApiWriter):
+    """The copies have the same trees. Their ids differ unless they are made in the same second."""
     old = head(github)
     theirs = writer.move("prd2pr-stories/calc/calc-2", clone.write({"theirs": b"2"}), None)
     clone.git("fetch", "-q", "origin")
     clone.git("reset", "-q", "--hard", theirs)
     made = writer.move(BRANCH, clone.write({"integrated": b"3"}), old)
-    assert github.bare.commit(made).parents == (theirs,)
+    (copy,) = github.bare.commit(made).parents
+    assert github.bare.commit(copy).tree == github.bare.commit(theirs).tree
+    assert github.bare.commit(copy).parents == (old,)
 
 
 def test_a_restart_moves_back_from_the_expected_head_only(github: World, clone: Clone, writer: ApiWriter):
