@@ -337,6 +337,7 @@ class Retention(ConfigSection):
     agent_logs_days: PositiveCount = Field(default=90, description="Days to keep the logs of roles.")
     docs_cache_days: PositiveCount = Field(default=7, description="Days to keep library documentation.")
     pipelines_days: PositiveCount = Field(default=365, description="Days to keep records of finished pipelines.")
+    archive_after_days: PositiveCount | None = Field(default=None, description="Deprecated; it has no effect.")
 
 
 DEFAULT_PRDS = ("prds/**/*.md", "prds/**/*.yml", "prds/**/*.yaml", "prds/**/*.json")

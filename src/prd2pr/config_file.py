@@ -19,14 +19,12 @@ FORMER_ROLES = frozenset({"decomposer_cycles", "decomposer_tasks", "decomposer_c
 def list_deprecated_settings(config: Config) -> tuple[str, ...]:
     """Return a warning for each setting that is accepted, but has no effect any more."""
     named = {*config.models.roles, *config.context.roles} & FORMER_ROLES
-    return (
-        *(f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named)),
-        *(
-            (f"`strategy: fused` is deprecated and the same as `conversation`; remove it from {CONFIG_PATH}",)
-            if config.strategy == "fused"
-            else ()
-        ),
-    )
+    warnings = [f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named)]
+    if config.strategy == "fused":
+        warnings.append(f"`strategy: fused` is deprecated and the same as `conversation`; remove it from {CONFIG_PATH}")
+    if config.retention.archive_after_days is not None:
+        warnings.append(f"`retention.archive_after_days` is deprecated and has no effect; remove it from {CONFIG_PATH}")
+    return tuple(warnings)
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:

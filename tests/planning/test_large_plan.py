@@ -151,13 +151,15 @@ def test_oversized_story_is_split_again_and_then_asked_about(tmp_path: Path) -> 
     assert re.search(r"too large \(complexity 9, at most 6\)\. .* Should it be split\?", question)
 
 
-def test_settings_for_former_roles_are_accepted_with_a_warning(tmp_path: Path) -> None:
+def test_former_settings_are_accepted_with_a_warning(tmp_path: Path) -> None:
     models = "models:\n  roles:\n    decomposer_tasks: human\n"
-    config = f"strategy: fused\n{models}context:\n  roles:\n    decomposer_hints: 8000\n"
+    former = "context:\n  roles:\n    decomposer_hints: 8000\nretention:\n  archive_after_days: 30\n"
+    config = f"strategy: fused\n{models}{former}"
     harness = PlanningHarness(tmp_path, config=config)
     assert len(harness.plan().stories) == 5
     assert [facts["text"] for facts in harness.progress.of("note")] == [
         "the role `decomposer_hints` no longer exists; remove it from .prd2pr.yml",
         "the role `decomposer_tasks` no longer exists; remove it from .prd2pr.yml",
         "`strategy: fused` is deprecated and the same as `conversation`; remove it from .prd2pr.yml",
+        "`retention.archive_after_days` is deprecated and has no effect; remove it from .prd2pr.yml",
     ]
