@@ -78,7 +78,7 @@ def test_logs_show_token_usage(designed):
     assert list(told["stories"]) == ["calc", "calc-1"]
     parts = told["parts_estimated"]
     assert all(f"\n{name} " in done.out for name in (*told["roles"], *told["stories"], *parts)), done.out
-    assert {"tools", "system", "map", "PRD", "story", "step", "form of the answer"} <= set(parts)
+    assert {"tools", "system", "map", "PRD", "story", "step"} <= set(parts)
     assert all(part["fresh"] > 0 for part in parts.values()), "a transcript counts nothing: four characters are a token"
     none = format_token_report(build_token_report([]))
     assert designed.program("logs", "--tokens", "--story", "calc-2").out.splitlines() == none
@@ -118,7 +118,7 @@ def test_init_writes_once_and_keeps_existing_files(world):
     workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
     assert "${{ secrets.ANTHROPIC_API_KEY }}" in workflow
     assert "LOOK HERE" not in first.out
-    assert world.program("init").out.count("kept") == 5
+    assert world.program("init").out.count("kept") == 6
 
 
 def test_init_on_a_feature_branch_targets_its_base_and_says_so(world):

@@ -22,6 +22,7 @@ MOMENTS: dict[str, Callable[[World], bool]] = {
     "the answer was received": lambda world: '"kind": "exchange"' in stored(world),
     "the stories were taken from it": lambda world: '"kind": "delivered"' in stored(world),
     "the first story was proved": lambda world: '"outcome": "proved"' in stored(world),
+    "the code was accepted and is not committed": lambda world: '"outcome": "accepted"' in stored(world),
     "the second story is half committed": lambda world: "red(calc-2)" in world.phases(),
 }
 VARIANTS = {"the stories were taken from it", "the first story was proved"}

@@ -52,7 +52,7 @@ def find_relevant_memory(git: Git, commit: str, text: str, token_cap: int = MEMO
 
 
 def make_retention_policy(retention: Retention) -> RetentionPolicy:
-    return RetentionPolicy(**retention.model_dump())
+    return RetentionPolicy(**retention.model_dump(exclude={"archive_after_days"}))
 
 
 def drop_expired(change: StateChange, git: Git, commit: str, *, now: str, retention: Retention) -> StateChange:

@@ -149,7 +149,7 @@ def _begin(
     memory = recall_memory(session, assignment.head, session.prd.text).text
     task = replace(task, material=RoleMaterial(memory=memory, stories=stories))
     system, first = build_prompt(PROGRAMMER, task)
-    open_deliveries = tuple(each for each in old.deliveries if each.is_open)
+    open_deliveries = tuple(each for each in old.deliveries if each.is_open(assignment.head))
     begin_conversation(session, assignment.head, system, open_deliveries)
     texts = tuple(block for block in first.blocks if isinstance(block, Text))
     return replace(load_history(session), answers=texts)

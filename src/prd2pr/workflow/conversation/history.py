@@ -18,7 +18,8 @@ from prd2pr.domain.records import Phase, Spend
 from prd2pr.state.journal import Journal, JournalEntry
 from prd2pr.workflow.session import Session
 
-DeliveryOutcome = Literal["", "proved", "used", "refused", "returned"]
+# What is accepted is committed next; until the branch has moved, a run that was killed uses it again.
+DeliveryOutcome = Literal["", "proved", "accepted", "used", "refused", "returned"]
 OPEN_OUTCOMES: tuple[DeliveryOutcome, ...] = ("", "proved")
 MAX_CONVERSATION_CHARACTERS = 480_000
 
@@ -37,11 +38,11 @@ class Delivery:
     problem: str = ""  # why it cannot be judged
     head: str = ""  # the branch's head at its submission
     outcome: DeliveryOutcome = ""
+    judged_head: str = ""  # the branch's head when it was judged
     reason: str = ""  # why it was refused or returned, for the programmer
 
-    @property
-    def is_open(self) -> bool:
-        return self.outcome in OPEN_OUTCOMES
+    def is_open(self, head: str) -> bool:
+        return self.outcome in OPEN_OUTCOMES or (self.outcome == "accepted" and self.judged_head == head)
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,10 @@ class ConversationHistory:
     is_cut: bool = False  # the last reply ended at its length limit
     kept: str = ""  # a commit that protects the trees from `git gc`
 
-    def find_open(self, story: str, phase: Phase = Phase.RED) -> Delivery | None:
-        """Return the last delivery of a story if it may still be used."""
+    def find_open(self, story: str, head: str, phase: Phase = Phase.RED) -> Delivery | None:
+        """Return the last delivery of a story if it may still be used on this head."""
         found = [each for each in self.deliveries if (each.story, each.phase) == (story, phase)]
-        return found[-1] if found and found[-1].is_open else None
+        return found[-1] if found and found[-1].is_open(head) else None
 
     def count_returned(self, story: str, head: str) -> int:
         """Return how many deliveries of a story could not even be judged at this head."""
@@ -255,9 +256,9 @@ def _read_delivered(history: ConversationHistory, entry: JournalEntry) -> Conver
 
 def _read_judged(history: ConversationHistory, entry: JournalEntry) -> ConversationHistory:
     facts = entry.facts
+    outcome = {"outcome": facts["outcome"], "reason": facts["reason"], "judged_head": entry.head}
     deliveries = tuple(
-        replace(each, outcome=facts["outcome"], reason=facts["reason"]) if each.number == facts["number"] else each
-        for each in history.deliveries
+        replace(each, **outcome) if each.number == facts["number"] else each for each in history.deliveries
     )
     judged = next(each for each in deliveries if each.number == facts["number"])
     return replace(history, deliveries=deliveries, news=(*history.news, judged))

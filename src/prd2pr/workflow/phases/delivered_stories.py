@@ -137,7 +137,7 @@ def run_delivered_green(session: Session, position: Position) -> PhaseOutcome | 
     if position.story.kind in UNTESTED_KINDS:
         proved = deliver_story(session, position)
         return proved if isinstance(proved, Stuck) else judge_delivered_code(session, position, proved.tree)
-    delivery = load_history(session).find_open(position.story.id)
+    delivery = load_history(session).find_open(position.story.id, position.head)
     tree = find_tree(session, position, delivery) if delivery else None
     return judge_delivered_code(session, position, tree) if tree else None
 
@@ -145,9 +145,9 @@ def run_delivered_green(session: Session, position: Position) -> PhaseOutcome | 
 def judge_delivered_code(session: Session, position: Position, tree: str) -> PhaseOutcome | None:
     """Judge the code after RED was committed. If it is refused now, that is GREEN's first attempt."""
     judged = judge_tree(session, position, Phase.GREEN, tree)
-    delivery = load_history(session).find_open(position.story.id)
+    delivery = load_history(session).find_open(position.story.id, position.head)
     if delivery:
-        record_judged(session, delivery, position.head, "used")
+        record_judged(session, delivery, position.head, "accepted" if judged.verdict.accepted else "used")
     if judged.verdict.accepted:
         return AcceptedPhase(Phase.GREEN, judged)
     record_refusal(session, position, judged, session.config.attempts)
@@ -163,7 +163,7 @@ def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
     recover_exchange(session, make_assignment(position))
     while True:
         history = load_history(session)
-        delivery = history.find_open(story.id)
+        delivery = history.find_open(story.id, position.head)
         earlier = load_refused(session, position)
         used = len(earlier) + history.count_returned(story.id, position.head)
         if delivery is None:
@@ -172,7 +172,7 @@ def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
             ask_for_stories(session, position, history, earlier, used + 1)
             continue
         if delivery.status == "contradiction":
-            record_judged(session, delivery, position.head, "used")
+            record_judged(session, delivery, position.head, "accepted")
             return Stuck(f"the {PROGRAMMER.title} reports a contradiction: {delivery.explanation}", is_own=True)
         tree = find_tree(session, position, delivery)
         problem = delivery.problem or find_problem(session, position, delivery, tree)
@@ -354,7 +354,7 @@ def ask_for_stories(
     last = next((each for each in reversed(history.deliveries) if each.story == story.id), None)
     comes_back = last is not None and last.outcome in ("refused", "returned")
     planned = list_stories_ahead(session, position)
-    waiting = tuple(each.id for each in planned if each.id != story.id and history.find_open(each.id))
+    waiting = tuple(each.id for each in planned if each.id != story.id and history.find_open(each.id, position.head))
     fresh = tuple(each for each in planned if each.id not in waiting)
     ahead = tuple(takewhile(lambda each: each.id not in waiting, planned))
     batch = ahead if comes_back and waiting else choose_batch(fresh)
@@ -457,7 +457,7 @@ def ask_for_refactoring(session: Session, position: Position, measures: str, num
     """Ask for a refactoring in the same conversation, unless a killed run already got it."""
     recover_exchange(session, make_assignment(position))
     story = position.story.id
-    found = load_history(session).find_open(story, Phase.REFACTOR)
+    found = load_history(session).find_open(story, position.head, Phase.REFACTOR)
     if found is not None:
         return found
     history = load_history(session)
@@ -479,7 +479,7 @@ def ask_for_refactoring(session: Session, position: Position, measures: str, num
         number=number,
     )
     request_delivery(session, make_assignment(position), order, list_stories_ahead(session, position))
-    delivered = load_history(session).find_open(story, Phase.REFACTOR)
+    delivered = load_history(session).find_open(story, position.head, Phase.REFACTOR)
     assert delivered is not None, "an answer delivered the only story that it could"
     return delivered
 
@@ -487,7 +487,7 @@ def ask_for_refactoring(session: Session, position: Position, measures: str, num
 def find_story_that_waits(session: Session, position: Position, paths: tuple[str, ...]) -> str:
     """Return a delivered story that is not judged yet and changes one of these files, or an empty string."""
     for each in load_history(session).deliveries:
-        if each.is_open and each.story != position.story.id and each.outcome == "":
+        if each.story != position.story.id and each.outcome == "":
             changed = {change.path for change in session.git.diff(each.base, each.tree)}
             if changed.intersection(paths):
                 return each.story

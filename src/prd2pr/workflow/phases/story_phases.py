@@ -198,12 +198,12 @@ def refactor_in_conversation(session: Session, position: Position) -> PhaseOutco
         delivery = ask_for_refactoring(session, position, measures, number)
         tree = find_tree(session, position, delivery)
         if delivery.status != "done" or tree in (None, position.code_tree):
-            record_judged(session, delivery, position.head, "used")
+            record_judged(session, delivery, position.head, "accepted")
             return skip_refactoring(session, position, NOTHING_TO_REFACTOR)
         assert tree is not None, "checked above"
         judged = replace(judge_tree(session, position, Phase.REFACTOR, tree), explanation=delivery.explanation)
         if judged.verdict.accepted:
-            record_judged(session, delivery, position.head, "used")
+            record_judged(session, delivery, position.head, "accepted")
             return AcceptedPhase(Phase.REFACTOR, replace(judged, attempt=number))
         record_judged(session, delivery, position.head, "refused", format_refusal(judged))
         record_refusal(session, position, replace(judged, attempt=number), REFACTOR_ATTEMPTS)
