@@ -134,7 +134,7 @@ def _find_python_problem(stack: Stack, example: HiddenExample) -> str:
 def _find_contradictions(
     stack: Stack, path: str, imports: str, examples: Sequence[HiddenExample], given: Iterable[str]
 ) -> dict[int, str]:
-    """Return examples that expect another result of a call than the PRD's examples or another one does."""
+    """Return, by number, the examples that contradict the PRD's examples or one another about a call's result."""
     text = write_example_file(stack, imports, examples)
     required = "\n\n\n".join(
         f"def test_required_{number}():\n    assert {each}" for number, each in enumerate(_list_equations(given), 1)

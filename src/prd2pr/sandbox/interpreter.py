@@ -159,7 +159,7 @@ def _query_interpreter(python: Path) -> str | None:
 
 
 def find_library_path(python: Path, given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return `LD_LIBRARY_PATH` for an interpreter that is listed there with its own `lib`, as setup-python does.
+    """Return `LD_LIBRARY_PATH` with the interpreter's own `lib`, which setup-python adds, or nothing if it is unlisted.
 
     Other directories are dropped, because they could belong to the repository.
     """

@@ -73,7 +73,7 @@ class ApiWriter:
     def _missing_commits(self, new: str, old: str | None) -> list[str]:
         """List the commits after `old`, or after the latest commit that GitHub has, up to `new`, oldest first.
 
-        `new` was just made, so GitHub is only asked about its ancestors, which may be the head of a story's branch.
+        `new` was just made, so GitHub is only asked about its ancestors, one of which may be a story branch's head.
         """
         chain: list[str] = []
         sha = new

@@ -183,7 +183,7 @@ def was_closed_by_bot(publication: Publication, issue: Issue) -> bool:
 def rewrite_reused_issues(
     publication: Publication, issues: dict[str, Issue], pull: int, settled: frozenset[str]
 ) -> Iterator[tuple[str, Issue]]:
-    """Rewrite the issues of ids that now belong to a different story."""
+    """Rewrite each issue whose story id now belongs to a different story, and yield the id and the new issue."""
     for story in publication.state.backlog.stories:
         issue, title = issues.get(story.id), format_story_title(story)
         if issue is None or issue.title == title:

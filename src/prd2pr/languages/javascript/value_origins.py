@@ -76,7 +76,7 @@ class ValueOrigins:
         return value if value is not None and value.type in {"array", "object", *_SCALARS} else None
 
     def _find_rows(self, name: Node) -> tuple[Node | None, CaseColumn]:
-        """Return the rows of a loop or callback over a table, and the name's column."""
+        """Return the table from which a loop or callback takes the name's values, and the name's column in it."""
         parent = name.parent
         while parent is not None:
             if parent.type == "for_in_statement":

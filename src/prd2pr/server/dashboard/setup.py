@@ -59,7 +59,7 @@ def get_order_service(app: FastAPI) -> OrderService | None:
 
 
 def find_cookie_bearer(app: FastAPI, request: Request) -> Any:
-    """Return the bearer of the session cookie, with which pages listen to the API's events."""
+    """Return the bearer that the session cookie identifies. Pages use this cookie to listen to the API's events."""
     token = request.cookies.get(COOKIE, "")
     authenticator = getattr(app.state, "authenticator", None)
     return authenticator.bearer(token) if authenticator is not None and 0 < len(token) <= MAX_TOKEN_LENGTH else None

@@ -241,7 +241,7 @@ class EarlierTests:
         return find_reached_sources(code, texts)
 
     def _find_lost_values(self, kept: tuple[str, ...]) -> Iterator[Fact]:
-        """Report values that a changed test compared with exactly and that no changed or new test contains any more."""
+        """Report values that a changed test used to check exactly and that no changed or new test contains any more."""
         if not is_python_stack(self.parts.stack):
             return
         pair = self.parts.pair

@@ -51,7 +51,7 @@ def _vary_recorded_calls(recorded: list[Call]) -> Iterator[tuple[Call, Arguments
 
 
 def load_arguments(call: Call) -> Arguments | None:
-    """Return the arguments, or None if they are more than plain values and a stateless object to call a method on."""
+    """Return the arguments, or None if any of them, apart from a stateless `self`, is not a plain value."""
     try:
         positional, named = pickle.loads(base64.b64decode(call["data"]))  # noqa: S301 made in the same sandbox
     except Exception:  # noqa: BLE001 skip arguments that cannot be rebuilt here

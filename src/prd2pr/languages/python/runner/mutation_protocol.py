@@ -113,7 +113,7 @@ def read_facts(data: bytes, nonce: str, end: str) -> tuple[list[dict[str, Any]],
 def _read_variations(facts: Iterable[Mapping[str, Any]], request: MutationRequest) -> tuple[TestVariation, ...]:
     """Return the outcomes under varied conditions.
 
-    The hash seed counts as one of them, because the mutation run uses another seed than the run of the suite.
+    The hash seed counts as one of them, because the mutation run uses a different seed than the suite's run.
     """
     reported = [
         TestVariation(name=fact["variation"], outcome=fact["outcome"], tests=tuple(fact["tests"]), why=fact["why"])
