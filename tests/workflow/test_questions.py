@@ -156,3 +156,20 @@ def test_a_story_that_has_been_started_keeps_its_criteria(world: World) -> None:
     assert world.program("answer", "q1", "It gives 1.").status == 0
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
     assert not backlog["reopened"] and "It gives 1." in backlog["stories"][0]["description"]
+
+
+def test_what_stays_untested_after_an_answer_is_not_asked_again(world: World) -> None:
+    def untestable(note: str) -> dict[str, str]:
+        return {"id": "FR-3", "status": "not_testable", "note": note}
+
+    world.answers["calc/plan/planner/1/1"] = say({"stories": [DECIDED], "classified": [untestable("How?")]})
+    world.answers["calc/plan-2/planner/1/1"] = say({"stories": [], "classified": [untestable("Nobody can see it.")]})
+    assert world.next().status == 0
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert len(backlog["questions"]) == 1
+    assert world.program("answer", "q1", "It stays untested.").status == 0
+    assert world.next().status == 0
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert [each["status"] for each in backlog["classified"]] == ["not_testable"]
+    assert backlog["questions"] == []
+    assert world.verify().status == 0

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from prd2pr.domain.records import UNTESTED_KINDS, ClassifiedRequirement, Prd, Requirement
+from prd2pr.domain.records import UNTESTED_KINDS, AnsweredQuestion, ClassifiedRequirement, Prd, Requirement
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.planning.plan import (
     CriterionDraft,
@@ -24,6 +24,7 @@ from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, 
 MET_KEY = "already-met"
 MET_TITLE = "Verify what the repository already does"
 MET_DESCRIPTION = "The code for this exists. Tests are written for it; no code is expected."
+UNTESTABLE = " cannot be tested: "
 MAX_CRITERION_LENGTH = 400
 MAX_CRITERIA = PlanLimits().criteria
 
@@ -102,6 +103,12 @@ def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
     )
 
 
+def drop_answered_questions(questions: Iterable[str], answered: Iterable[AnsweredQuestion]) -> Iterator[str]:
+    """Drop questions about requirements that cannot be tested if people have answered that, in whatever words."""
+    settled = {each.question.partition(UNTESTABLE)[0] for each in answered if UNTESTABLE in each.question}
+    return (each for each in questions if UNTESTABLE not in each or each.partition(UNTESTABLE)[0] not in settled)
+
+
 def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement]) -> tuple[str, ...]:
     """Ask about each contradiction once, and about each requirement that cannot be tested.
 
@@ -121,7 +128,7 @@ def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement])
         prefix = "" if key in named else f"{each.id}: "
         questions.append(f"{prefix}{clean_line(each.note)}")
     questions += [
-        f"{each.id} cannot be tested: {clean_line(each.note)}"
+        f"{each.id}{UNTESTABLE}{clean_line(each.note)}"
         for each in listed
         if each.status == "not_testable" and get_requirement_key(each.id) not in general
     ]

@@ -27,7 +27,7 @@ from prd2pr.domain.records import (
     Status,
     Story,
 )
-from prd2pr.planning.classification import build_class_questions
+from prd2pr.planning.classification import build_class_questions, drop_answered_questions
 from prd2pr.planning.plan import (
     PlanDraft,
     PlanProblem,
@@ -284,12 +284,13 @@ def build_replanned_backlog(
     stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
     unchanged = keep_unchanged_plan(prd, backlog, change)
     left = keep_open_questions(prd, backlog, unchanged)
+    asked = drop_answered_questions(answer.questions if answer else (), backlog.answers)
     before = (name for name in backlog.dropping if name not in change.wanted_again)
     waiting = (*before, *(() if drop else (story.id for story in change.unwanted)))
     return Backlog(
         epics=build_epics_after_replan(prd, backlog, answer, made.values()),
         stories=sort_into_working_order(backlog, stories),
-        questions=tuple(dict.fromkeys((*left, *change.asked, *(answer.questions if answer else ())))),
+        questions=tuple(dict.fromkeys((*left, *change.asked, *asked))),
         assumptions=(*keep_valid_assumptions(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
         not_covered=(*unchanged.not_covered, *normalize_requirement_ids(prd, answer.not_covered if answer else ())),
