@@ -43,6 +43,12 @@ def test_without_a_terminal_the_run_stops_at_the_plan(world: World) -> None:
     assert world.next().status == 0, "work has begun, so nothing is asked"
 
 
+def test_a_plan_with_questions_says_how_to_answer_before_it_is_built(world: World) -> None:
+    world.answers["calc/plan/planner/1/1"] = say({**PLAN, "questions": ["Is 0 a number?"]})
+    stopped = world.run()
+    assert 'prd2pr answer Q1 "…" prds/calc.md, then prd2pr run prds/calc.md --yes' in stopped.out
+
+
 def test_without_the_setting_calling_the_program_is_the_approval(tmp_path: Path) -> None:
     world = World(tmp_path).start()
     assert world.next().status == 0

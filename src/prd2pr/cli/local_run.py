@@ -24,6 +24,7 @@ from prd2pr.config import Config
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.costs.role_costs import dump_role_costs, format_cost_lines, sum_role_costs
 from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.questions import number_questions
 from prd2pr.domain.records import Backlog
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
@@ -93,7 +94,9 @@ class PlanPrompt:
             return None if self.is_approved else self._stop("was not approved", "edit the PRD, or run it again")
         if self.is_approved:
             return None
-        remedy = f"prd2pr plan {path}, then prd2pr run {path} --yes"
+        question = next(iter(number_questions(backlog)), None)
+        first = f"prd2pr plan {path}" if question is None else f'prd2pr answer Q{question} "…" {path}'
+        remedy = f"{first}, then prd2pr run {path} --yes"
         return self._stop("waits for approval, and there is no terminal to ask at", remedy)
 
     def _stop(self, why: str, remedy: str) -> NoAction:
