@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prd2pr.domain.forge import Issue, is_same_text
-from prd2pr.domain.records import Phase, RunRecord, Story
+from prd2pr.domain.records import Phase, Story
 from prd2pr.github.messages.markers import make_marker
 from prd2pr.github.messages.rendering import (
     render_story_evidence_text,
@@ -61,13 +61,9 @@ def publish_tracking(publication: Publication, pull: int) -> Issue | None:
 def render_tracking_body(publication: Publication, pull: int, issues: dict[str, Issue]) -> str:
     state, following = publication.state, publication.view(None).next
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
-    runs.sort(key=run_start)
+    runs.sort(key=lambda run: (run.started_at, run.ended_at))  # two may start in the same second
     view = build_tracking_view(publication.pull_view, runs, pull, issues, following)
     return render_tracking_text(view, marker=make_marker("tracking", publication.prd.id))
-
-
-def run_start(run: RunRecord) -> str:
-    return run.started_at
 
 
 def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None, bool]:
