@@ -126,7 +126,7 @@ def test_after_three_failures_no_call_is_made_until_the_timeout(stage: Stage) ->
     stop = stop_of(stage)
     assert model.asked == 3
     assert stop.outcome == "waiting"
-    assert "opened" in stop.reason and "The model could not be reached" in stop.reason
+    assert "are open" in stop.reason and "The model could not be reached" in stop.reason
     assert stop.next == "/tdd reset"
     later(stage, 299)
     assert stop_of(stage).outcome == "waiting"
