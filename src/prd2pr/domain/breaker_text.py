@@ -15,7 +15,7 @@ from prd2pr.domain.wording import count, format_time
 
 
 def describe_circuit(circuit: Circuit, at: str) -> str:
-    """Describe the state of a circuit breaker, the reason for it, and when it is tried again.
+    """Describe the state of a circuit breaker, the reason for it and the time of the next attempt.
 
     For example "`green` is open after 3 failures since 2026-11-17 12:04 UTC: …; it is tried again after 12:09 UTC".
     """
@@ -46,6 +46,9 @@ def describe_open_circuits(circuits: Circuits, at: str) -> tuple[str, ...]:
 
 
 def find_circuit_stop(circuits: Circuits, stage: str, worker: str, at: str, command: str) -> NoAction | None:
-    """Return why a stage must wait, or None if no circuit breaker blocks it. `command` resets the breaker."""
+    """Return why a stage must wait, or None if no circuit breaker blocks it.
+
+    `command` is the command that resets it.
+    """
     circuit = find_blocking_circuit(circuits, stage, worker, at)
     return NoAction("waiting", describe_circuit(circuit, at), command) if circuit else None

@@ -11,7 +11,7 @@ from prd2pr.domain.results.mutation import MutantResult, MutationResult
 
 
 class ChangesetKind(StrEnum):
-    """The kind of a changeset, which decides how it is judged."""
+    """The kind of a changeset. Each kind is judged by different rules."""
 
     BEHAVIOR = "behavior"  # source changed, and tests fail without it
     REFACTORING = "refactoring"  # source changed, and somebody claims that it behaves as before
@@ -51,7 +51,7 @@ class Protection(Record):
 
 
 class ChangesetEvidence(Record):
-    """The observations about one stack of a changeset. The trees are those between its base and its head."""
+    """The observations about one stack of a changeset, from its base to its head."""
 
     stack: str = ""
     base_tree: str

@@ -1,4 +1,4 @@
-"""A decision with everything that determines its effect, so that `verify` can derive the effect again."""
+"""A decision by a person, a command or an event, with all data that `verify` needs to compute its effect again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BOT = "prd2pr"  # the author of decisions without a person: events, and `approva
 
 
 class Decision(Record):
-    """A decision, stored in the evidence of a note. `verify` accepts only the changes that follow from it."""
+    """A decision, stored as the evidence of a note. `verify` accepts only the changes that follow from it."""
 
     command: str  # a command of the state machines ("approve", "tdd abort") or an event ("stories wait for approval")
     by: str

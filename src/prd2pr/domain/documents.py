@@ -134,7 +134,7 @@ ALL_DOCUMENTS = frozenset({*DOCUMENTS, SECURITY_POLICY, INDEX, README, OWN_CHANG
 
 
 def select_documents(names: Collection[str]) -> frozenset[LivingDocument]:
-    """Return the documents of these names, or all if there are none."""
+    """Return the documents with these names, or all documents if no name is given."""
     left_out = {document for name, document in zip(DOCUMENT_NAMES, DOCUMENTS, strict=True) if name not in names}
     if CHANGELOG in left_out:
         left_out.add(OWN_CHANGELOG)
@@ -150,7 +150,10 @@ _ATTRIBUTES_LINE = re.compile(r"[A-Z_]+\.md merge=union( linguist-generated)?")
 
 
 def format_attributes(written_by_people: Collection[LivingDocument]) -> bytes:
-    """Return the `.gitattributes` of the documents. Diffs of documents without text by people are folded."""
+    """Return the `.gitattributes` of the documents.
+
+    GitHub collapses the diffs of documents that contain no text by people.
+    """
     lines = (
         f"{each.file} merge=union{'' if each in written_by_people else ' linguist-generated'}\n"
         for each in (INDEX, *DOCUMENTS)
@@ -175,7 +178,10 @@ def get_document_path(directory: str, document: LivingDocument) -> str:
 
 
 def list_documents(directory: str) -> tuple[LivingDocument, ...]:
-    """Return the documents with marks. At the repository's root there is no index: its README.md is the project's."""
+    """Return the documents that have a generated part.
+
+    There is no index at the repository's root, since README.md belongs to the project there.
+    """
     documents = (*DOCUMENTS, SECURITY_POLICY, README)
     return (*documents, INDEX) if _normalize_directory(directory) else documents
 
@@ -200,7 +206,7 @@ def _normalize_directory(directory: str) -> str:
 
 
 def list_living_paths(directory: str, rules: PathRules = CONVENTIONS) -> tuple[str, ...]:
-    """Return the paths at which living docs may be written, without those that tests, run settings or CI use."""
+    """Return the paths at which living docs may be written, except those that tests, run settings or CI use."""
     paths = dict.fromkeys(get_document_path(directory, document) for document in (*list_documents(directory), *AT_ROOT))
     found = [path for path in paths if not find_path_problem(path) and classify_path(path, rules) in _OPEN_KINDS]
     if get_document_path(directory, DOCUMENTS[0]) not in found:

@@ -182,7 +182,10 @@ class Signature(Record):
 
 
 class HiddenExamplesEvidence(Record):
-    """Examples that the builder does not see. RED's observations about them are stored only here."""
+    """The hidden examples of a story.
+
+    The builder does not see them, so RED's observations about them are stored only here.
+    """
 
     files: tuple[HiddenExampleFile, ...] = ()  # empty if examples were requested but none were given
     tests: tuple[str, ...] = ()
@@ -202,7 +205,7 @@ class HiddenExamplesEvidence(Record):
 
 
 class StackFacts(Record):
-    """How a language other than Python was checked, and which layers are not checked yet."""
+    """How a language other than Python was checked, and which kinds of checks do not exist for it yet."""
 
     language: str
     runner: str

@@ -1,7 +1,9 @@
-"""The moderator: rules without a model that stop work which repeats itself or exceeds its plan, until a person decides.
+"""The moderator: rules that stop a story that repeats itself or exceeds its plan, until a person decides.
 
-Attempts at a phase and failures (`domain/breakers/`) are limited elsewhere; this module finds repeated steps of a
-story. Any decision or commit by a person about the story answers the alarm.
+No model is used.||Attempts at a phase and failures (`domain/breakers/`) are limited elsewhere; this module finds
+repeated steps of a story. Any decision or commit by a person about the story answers the alarm. Attempts at a phase and
+failures (`domain/breakers/`) are limited elsewhere; this module finds repeated steps of a story. Any decision or commit
+by a person about the story answers the alarm.
 """
 
 from __future__ import annotations

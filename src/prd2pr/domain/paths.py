@@ -287,7 +287,7 @@ def _is_cargo_setting(parts: tuple[str, ...]) -> bool:
 
 
 def _shadows_the_runner(parts: tuple[str, ...]) -> bool:
-    """Match `pytest.py` in any directory, since a test's own directory is on the path, or a top-level package."""
+    """Return whether Python may import this file instead of the test runner, such as `pytest.py` in any directory."""
     if parts[-1].endswith((".py", ".pyc", ".so")) and parts[-1].split(".")[0] in _SHADOWED_MODULES:
         return True
     importable = parts[1:] if parts[0] in {"src", "lib"} else parts
@@ -307,7 +307,10 @@ def _is_test(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
 
 
 def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
-    """Return whether a file contains expected results. Code is never a sample, since other code may import it."""
+    """Return whether a file contains expected results of tests.
+
+    Code is never such a file, since other code may import it.
+    """
     if parts[-1].endswith(_CODE_ENDINGS) or matches_any(path, rules.source):
         return False
     outer = len(parts) > 1 and parts[0] in _OUTER_SAMPLE_DIRECTORIES
@@ -315,13 +318,13 @@ def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
 
 
 def is_installer_setting(path: str) -> bool:
-    """Return whether installers of dependencies read this file beside the manifests."""
+    """Return whether installers of dependencies read this file in addition to the manifests."""
     parts = PurePosixPath(path.lower()).parts
     return _matches_name(parts, _INSTALLER_SETTINGS) or _is_cargo_setting(parts)
 
 
 def is_run_hook(path: str) -> bool:
-    """Return whether Python runs this file before the tests, or instead of reviewed source."""
+    """Return whether Python runs this file automatically before the tests, or instead of the reviewed source."""
     parts = PurePosixPath(path.lower()).parts
     compiled = _matches_name(parts, _COMPILED_NAMES) and not _TEST_DIRECTORIES & set(parts[:-1])
     return _matches_name(parts, _RUN_HOOKS) or _shadows_the_runner(parts) or compiled or parts[-1].endswith(".egg-link")

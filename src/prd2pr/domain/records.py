@@ -139,7 +139,7 @@ class Story(Record):
 
 
 class ClassifiedRequirement(Record):
-    """A requirement that is not simply built, and why."""
+    """A requirement for which no story is planned or which needs an answer first, and why."""
 
     id: str = Field(description="Id of the requirement.")
     status: Literal["met", "contradictory", "not_testable", "not_a_requirement"] = Field(description="Its class.")

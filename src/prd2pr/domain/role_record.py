@@ -14,7 +14,7 @@ BY_CODE = "by code"
 class RoleRecord(Document):
     """The answer of a role, stored as `pipeline/<role>.json` or `pipeline/<story>/<role>.json`.
 
-    `about` identifies the input: if the text or the code changes, the role runs again.
+    `about` identifies the role's input. If the input changes, the role runs again.
     """
 
     sparse: ClassVar[bool] = True

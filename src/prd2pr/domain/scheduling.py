@@ -20,7 +20,10 @@ def compute_pool_size(requested: int, cores: int) -> int:
 def find_startable_stories(
     context: ActionContext, under_way: Iterable[str], skipped: Iterable[str] = ()
 ) -> tuple[Story, ...]:
-    """Return stories in plan order, each independent of those in progress and of those listed before it."""
+    """Return the stories that can start now, in plan order.
+
+    Each is independent of those in progress and of those before it.
+    """
     busy, left_out = frozenset(under_way), frozenset(skipped)
     taken = {
         place
@@ -44,7 +47,7 @@ def find_startable_stories(
 def list_touched_paths(context: ActionContext, story: Story) -> frozenset[str]:
     """Return the files and the module that a story plans to change.
 
-    The result is empty if that is unknown; the story then conflicts with no other.
+    The result is empty if they are unknown. Such a story conflicts with no other story.
     """
     return list_planned_paths(story, context.records.cycle(story.id))
 

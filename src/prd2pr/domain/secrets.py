@@ -24,7 +24,7 @@ MIN_KEY_LINE = 16  # lines of a private key are separate secrets
 
 @dataclass
 class Secrets:
-    """Values that no text may contain. More can be added later. The `repr` does not show them."""
+    """The values that must not appear in any text. More can be added later. The `repr` does not show them."""
 
     values: frozenset[str] = frozenset()
 
@@ -51,7 +51,7 @@ class Secrets:
         self.__dict__.pop("_forms", None)
 
     def contains_secret(self, data: bytes) -> bool:
-        """Return whether a file contains a secret. JSON's two-character form of a line end is also checked."""
+        """Return whether a file contains a secret, also if line ends in it are escaped as in JSON."""
         if not self.values:
             return False
         text = data.decode("utf-8", "replace")
@@ -84,7 +84,7 @@ def _decode_match(found: re.Match[str]) -> str:
 
 
 def _map_positions(text: str) -> list[tuple[int, int]]:
-    """Return the start and end in the text of each character that remains without separators."""
+    """Return the start and end in the text of each character that is not a separator."""
     places: list[tuple[int, int]] = []
     end = 0
     for found in SEPARATORS.finditer(text):

@@ -46,7 +46,7 @@ class Stack:
         return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
 
     def to_outer_path(self, path: str) -> str:
-        """Convert a path of an `as_root_stack` to one relative to the repository."""
+        """Convert a path relative to the root of `as_root_stack` to one relative to the repository."""
         return path if self.within == ROOT else f"{self.within}/{path}"
 
     @property
@@ -85,9 +85,10 @@ def is_python_stack(stack: Stack) -> bool:
 
 
 def find_stack(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack:
-    """Return the stack that owns most of the paths: by the deepest root, then by suffix.
+    """Return the stack that owns most of the paths.
 
-    `owns` maps a language to the suffixes of its files. If no path decides, the first stack is returned.
+    A path belongs to the stack with the deepest root, then to the one with its suffix. `owns` maps a language to the
+    suffixes of its files. If no path decides, the first stack is returned.
     """
     votes: dict[Stack, int] = {}
     for path in paths:

@@ -60,7 +60,7 @@ def strip_test_parameters(test: str) -> str:
 
 
 def expand_test_ids(ids: Iterable[str], report: RunReport) -> tuple[str, ...]:
-    """Return the ids with the parameters of this run. A module that cannot be imported has none yet.
+    """Replace ids without parameters by the ids of all their cases in this run.
 
     An id that does not occur in the run is kept, so that the missing test is noticed.
     """

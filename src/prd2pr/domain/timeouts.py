@@ -1,7 +1,7 @@
-"""Runs that were stopped by a timeout: a slow machine cannot be distinguished from an endless loop.
+"""Runs that were stopped by a timeout, which may be caused by a slow machine or by an endless loop.
 
-Evidence in which a run timed out proves nothing, but it does not refute the saved evidence either if the rest matches.
-This module compares the rest.
+Evidence in which a run timed out proves nothing. It does not refute the saved evidence either if all other parts agree,
+which this module checks.
 """
 
 from __future__ import annotations

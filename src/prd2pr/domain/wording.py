@@ -45,7 +45,7 @@ _ERROR_PREFIX = re.compile(r"^(?:npm (?:error|ERR!)|\[ERROR\]|error:?)\s*", re.I
 
 
 def extract_error_line(text: str, length: int) -> str:
-    """Return why a program failed, on one line: its output from the first error line on, or the end of its output."""
+    """Return a program's error on one line: its output from the first error line on, or the end of its output."""
     lines = ANSI.sub("", text).splitlines()
     first = next((n for n, line in enumerate(lines) if _ERROR_LINE.match(line)), None)
     if first is None:
@@ -176,7 +176,7 @@ def format_dollars(usd: float) -> str:
 
 
 def format_cost(usd: float | None, limit: float | None = None, *, unlimited: bool = True) -> str:
-    """Return the cost, and the limit if there is one.
+    """Return a text with the cost, and with the limit if there is one.
 
     `usd` is None if a model's price is unknown. `unlimited` means that tokens and minutes have no limit either.
     """

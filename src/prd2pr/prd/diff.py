@@ -1,4 +1,7 @@
-"""Compare the requirements of two PRD versions, by id and by text. Renumbering is not a change."""
+"""Compare the requirements of two PRD versions, by id and by text.
+
+A requirement with a new id and the same text is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class RequirementChange:
         return (*(each.after for each in self.changed), *self.added)
 
     def list_keys_to_cover(self) -> frozenset[str]:
-        """Return the keys for which the new PRD needs a planned story.
+        """Return the keys of the requirements for which the changed PRD needs new stories.
 
         A criterion is also covered by its requirement, so a new criterion reopens its requirement.
         """
@@ -41,7 +44,7 @@ class RequirementChange:
         return frozenset(get_requirement_key(name) for name in (*(each.id for each in self.new_requirements), *parents))
 
     def list_outdated_keys(self) -> frozenset[str]:
-        """Return the keys, as in the current plan, whose stories no longer match the PRD."""
+        """Return the keys of the current plan's requirements whose stories no longer match the PRD."""
         old = (*(each.before for each in self.changed), *self.removed)
         criteria = (each for each in (*old, *self.added) if each.kind == "acceptance" and each.parent)
         return frozenset(
@@ -75,7 +78,7 @@ def _without(requirements: dict[str, Requirement], keys: Iterable[str]) -> dict[
 
 
 def _find_renamed(old: dict[str, Requirement], new: dict[str, Requirement]) -> dict[str, str]:
-    """Map old keys to new ids for texts whose id has changed. A text that occurs twice is ignored."""
+    """Map old keys to the new ids of requirements whose text is unchanged. A text that occurs twice is ignored."""
     where = _group_by_text(new)
     return {
         keys[0]: new[where[text][0]].id

@@ -13,12 +13,12 @@ OWN_ID = re.compile(r"""^["']?id["']?[ \t]*:""", re.MULTILINE)
 
 
 def matches_prd_globs(globs: tuple[str, ...], path: str) -> bool:
-    """Return whether a path matches the globs. As in git, `**/` also matches no directory."""
+    """Return whether a path matches the globs. As in git, `**/` matches any number of directories, including none."""
     return any(fnmatchcase(path, glob) or fnmatchcase(path, glob.replace("**/", "")) for glob in globs)
 
 
 def explain_not_prd(path: str, read: Callable[[], bytes]) -> str:
-    """Return why a matching file is not a PRD, or an empty string. Only a README's content is read."""
+    """Return why a file that matches the globs is not a PRD, or an empty string. `read` is called only for a README."""
     name = path.rpartition("/")[2]
     if name.startswith("_"):
         return "names that begin with `_` are for templates and unfinished files"

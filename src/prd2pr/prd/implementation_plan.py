@@ -92,7 +92,7 @@ def parse_planned_cycles(
 
 
 def _find_named_entries(outline: Outline, kinds: list[SectionKind]) -> list[_Entry]:
-    """Return the blocks that begin with "Cycle 1" and the rows of tables with a column of cycles."""
+    """Return the blocks that begin with a name such as "Cycle 1", and the rows of tables with a column of cycles."""
     found: dict[int, tuple[str, str]] = {}
     for n, block in enumerate(outline.blocks):
         if kinds[n] == "plan" and block.kind != "code" and (label := _parse_cycle_label(block)):

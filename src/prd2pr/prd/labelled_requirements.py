@@ -152,7 +152,7 @@ def _above(text: str) -> tuple[str, ...]:
 
 
 def _without_circles(requirements: list[Requirement]) -> tuple[Requirement, ...]:
-    """Remove parents where a criterion would otherwise become its own ancestor."""
+    """Remove the parents that would make a criterion its own ancestor."""
     parents = {requirement.id: requirement.parent for requirement in requirements}
     while cycle := find_cycle({name: [parent] for name, parent in parents.items()}):
         parents[cycle[0]] = ""

@@ -27,7 +27,10 @@ def read_markdown(text: str, outline: Outline, *, first_line: int = 1, base_leve
 
 
 def _mark_bold_ids(text: str) -> str:
-    """Write `**BUG-1**:` for `**BUG-1**` if several list items begin so: "**UTF-8** titles" alone has no id."""
+    """Add a colon to bold ids such as `**BUG-1**` if several list items begin with one.
+
+    A single bold word is not an id.
+    """
     items = Counter(found[1] for found in _BOLD_ID.finditer(text))
     return _BOLD_ID.sub(lambda found: f"{found[0]}:" if items[found[1]] > 1 else found[0], text)
 

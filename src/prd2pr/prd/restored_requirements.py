@@ -13,7 +13,7 @@ REMOVED_SENTENCE = "is no longer in the PRD."
 
 
 def find_reappeared_keys(before: Prd, backlog: Backlog, after: Prd) -> frozenset[str]:
-    """Return the added keys if a story already names one of them, which means that some of them existed before."""
+    """Return the added keys if a story covers one of them, because then some were in an earlier version."""
     named = {get_requirement_key(name) for story in backlog.stories for name in story.requirements}
     added = diff_requirements(before, after).added
     if not any(get_requirement_key(each.id) in named for each in added):

@@ -209,7 +209,7 @@ def _find_backtick_runs(text: str) -> dict[str, list[int]]:
 
 
 def _sanitize_code(block: _Block) -> list[str]:
-    """Remove everything after the language, and the source of blocks that are rendered as images."""
+    """Remove all text after the language of a code block, and the source of blocks that are rendered as images."""
     info = block.info.strip()
     language = info.split()[0] if info else ""
     lines = list(block.lines)
@@ -251,7 +251,7 @@ def _strip_alternative_texts(text: str) -> str:
 
 
 def _sanitize_definition(line: str, cited: frozenset[str]) -> str:
-    """Keep a link definition only if it is used, and without its title. Lines of Markdown marks are kept."""
+    """Remove a link definition unless it is used, and any title. A line without letters is returned unchanged."""
     if not line.strip(" \t>*+-=|:.)0123456789"):
         return line
     found = _DEFINITION.fullmatch(line)

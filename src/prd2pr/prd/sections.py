@@ -106,7 +106,7 @@ def list_section_entries(outline: Outline, kinds: list[SectionKind], wanted: Sec
 
 
 def join_interface_sections(outline: Outline) -> str:
-    """Return the text of the sections that fix names, signatures and formats, with code as it is."""
+    """Return the text of the sections that specify names, signatures and formats. Code in it is unchanged."""
     title = outline.title()
     headings = {
         n

@@ -132,7 +132,10 @@ def _choose_prefix(key: str) -> str:
 
 
 def _belongs_in_head(key: str, value: Any) -> bool:
-    """Return whether ids belong next to the item's id, as for a criterion. For a cycle they are on a separate line."""
+    """Return whether ids belong on the same line as the item's id, as for a criterion.
+
+    For a cycle they get their own line.
+    """
     return key.lower() not in _COUNTED and bool(find_mentioned_ids(_join_scalars(value)))
 
 

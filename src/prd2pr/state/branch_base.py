@@ -53,7 +53,7 @@ def is_follow_up_branch(store: StateStore, head: str, base: str) -> bool:
 
 
 def is_started_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
-    """Return whether the branch left the base after the pull request, of a branch with the same name, was merged.
+    """Return whether the branch started after the pull request of an earlier branch with the same name was merged.
 
     Only first parents are followed: a squash or rebase keeps a branch's own commits out of the base, and a merge of the
     base contains the pull request's merge.

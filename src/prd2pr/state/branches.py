@@ -85,7 +85,7 @@ def _update_ref(runner: GitRunner, common_dir: Path, branch: str, change: tuple[
 
 
 def _clear_stale_lock(lock: Path, after: float) -> str:
-    """Remove the lock once it is old enough, or has not changed for that long in case the clock is wrong."""
+    """Remove the lock once it is old. If the clock is wrong, wait until the lock has not changed for the same time."""
     deadline, seen = time.monotonic() + after + SHORT_WAIT, set()
     while time.monotonic() < deadline:
         time.sleep(SHORT_WAIT)

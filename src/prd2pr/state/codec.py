@@ -24,9 +24,10 @@ MAX_UNPACKED_BYTES = 64 * 1024 * 1024  # far more than the evidence of any step
 
 
 def encode_document(document: Document) -> bytes:
-    """Encode as one line, so that a pull request has few lines. With `item_lines`, each object of a list has its own.
+    """Encode a document as one line, so that a pull request has few lines.
 
-    Keys are sorted, so that equal documents have equal bytes.
+    With `item_lines`, each object of a list gets its own line. Keys are sorted, so that equal documents have equal
+    bytes.
     """
     raw = _dump_document(document, sparse=document.sparse)
     lists = {key: value for key, value in raw.items() if document.item_lines and _is_list_of_objects(value)}
@@ -41,7 +42,7 @@ def _dump_field(key: str, value: Any) -> bytes:
 
 
 def encode_lines(document: Document) -> bytes:
-    """Encode with spaces, and one line per field and item, for documents that people read."""
+    """Encode a document with spaces, and one line per field and item, for documents that people read."""
     fields = _dump_document(document).items()
     lines = ",\n ".join(f"{_format(key)}: {_format_items(value)}" for key, value in fields)
     return f"{{{lines}}}\n".encode()
@@ -56,7 +57,10 @@ def _format(value: Any) -> str:
 
 
 def encode_pretty(document: Document) -> bytes:
-    """Encode with one value per line, as versions before 0.3 did, so that their joins can be computed again."""
+    """Encode a document with one value per line, as versions before 0.3 did.
+
+    Their merges of story branches are verified with it.
+    """
     if document.plain_fields:
         return document.model_dump_json(indent=2).encode() + b"\n"
     return to_json(_dump_document(document), indent=2) + b"\n"
@@ -68,7 +72,7 @@ def is_pretty(data: bytes) -> bool:
 
 
 def encode_line(document: Document) -> bytes:
-    """Encode as one line, for compression."""
+    """Encode a document as one line, for compression."""
     return to_json(_dump_document(document, sparse=document.sparse)) + b"\n"
 
 
@@ -122,7 +126,7 @@ def _normalize_number(value: float) -> float | int:
 
 
 def decode_document(kind: type[D], data: bytes, where: str) -> D:
-    """Decode a document, compressed or not."""
+    """Decode a document, which may be compressed."""
     data = decompress(data, where)
     try:
         document = kind.model_validate_json(data)

@@ -114,7 +114,7 @@ def read_trailers(body: str) -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class StepRef:
-    """The step that a commit claims to be; `prd2pr verify` checks the claim."""
+    """The step that a commit claims to be. `prd2pr verify` checks the claim."""
 
     prd: str
     story: str

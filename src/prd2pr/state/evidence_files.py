@@ -138,9 +138,9 @@ class EvidenceFiles:
 def iter_outdated_files(parent: BranchState, story: str, phase: Phase) -> Iterator[str]:
     """Yield the files that a step removes from the tree.
 
-    These are the earlier evidence of its story, at GREEN the story's hidden examples, which are now among its tests,
-    and at INTEGRATED the evidence of all done stories. Only INTEGRATED touches other stories, since it is always made
-    on the PRD's branch; all other removals stay within the story, so that parallel branches merge.
+    These are the earlier evidence of its story; at GREEN also the story's hidden examples, which are ordinary tests
+    from then on; and at INTEGRATED also the evidence of all done stories. Only INTEGRATED touches other stories, since
+    it is always made on the PRD's branch; all other removals stay within the story, so that parallel branches merge.
     """
     stories = {story} - {PLAN_STORY}
     if phase is Phase.INTEGRATED:
@@ -151,9 +151,9 @@ def iter_outdated_files(parent: BranchState, story: str, phase: Phase) -> Iterat
 
 
 def iter_recorded_evidence(state: BranchState, stories: Iterable[str]) -> Iterator[str]:
-    """Yield the evidence files that are found without the tree, because a step's record names them.
+    """Yield the evidence files that the tree need not contain, because a step's record names their blob.
 
-    Steps of versions before 0.3 do not, so their files stay.
+    The records of versions before 0.3 name no blob, so those files stay.
     """
     root = state.paths.evidence_root
     for story in sorted({*stories} & {*state.store.git.directories(state.tree, root)}):

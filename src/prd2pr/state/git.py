@@ -217,7 +217,7 @@ class Git:
         return found.id if found else None
 
     def tree(self, commit: str) -> str:
-        """Return the tree of a commit; a tree is returned as it is."""
+        """Return the tree of a commit. For a tree, return the tree itself."""
         return self._trees(commit) if self._is_id(commit) else self._find_tree(commit)
 
     def _find_tree(self, commit: str) -> str:
@@ -227,7 +227,7 @@ class Git:
         return found.id
 
     def _is_id(self, name: str) -> bool:
-        """Return whether a name is an object id, which always refers to the same object."""
+        """Return whether a name is a full object id, which always refers to the same object."""
         return len(name) == 2 * self._digest().digest_size and not name.strip("0123456789abcdef")
 
     def merge_base(self, a: str, b: str) -> str | None:
@@ -243,7 +243,7 @@ class Git:
     def merge_trees(self, ours: str, theirs: str, besides: frozenset[str] = frozenset()) -> str | None:
         """Merge two commits with git; return None if they conflict or if git is older than 2.38.
 
-        Files in `besides` may conflict; the tree then has conflict markers in them.
+        Conflicts in the files `besides` are allowed. These files then contain conflict markers.
         """
         output = self._plain.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
         if output.status > 1:
@@ -260,7 +260,10 @@ class Git:
         return self.merge_trees(self._write_bare_commit(here, parted), self._write_bare_commit(there, parted))
 
     def _write_bare_commit(self, tree: str, *parents: str) -> str:
-        """Write a commit that is always the same for the same tree. No branch refers to it."""
+        """Write a commit for a tree and return its id, which depends only on the tree.
+
+        No branch refers to the commit.
+        """
         who = "prd2pr <prd2pr> 0 +0000"
         lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}", "", "-"]
         return self._loose.write("commit", "".join(f"{line}\n" for line in lines).encode())
@@ -412,7 +415,7 @@ class Git:
         return self._digest(b"tree 0\0").hexdigest()
 
     def code_tree(self, treeish: str) -> str:
-        """Return the tree without `.orch-state/`, to which evidence refers."""
+        """Return the tree without `.orch-state/`. Evidence refers to trees in this form."""
         tree = self.tree(treeish)
         if tree not in self._code_trees:
             lines = self._tree_objects.lines(tree)

@@ -65,7 +65,7 @@ def list_record_paths(git: Git, tree: str, layout: PrdLayout) -> Iterator[str]:
 
 
 def restore_records(git: Git, treeish: str, layout: PrdLayout) -> str:
-    """Return the tree with the PRD's records unpacked, or the tree as it is if they are not packed."""
+    """Return the tree with the PRD's records unpacked, or the same tree if they are not packed."""
     if not git.find_blob(treeish, layout.records):
         return git.tree(treeish)
     records = parse_pack(git.read(treeish, layout.records) or b"", layout)

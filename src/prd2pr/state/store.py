@@ -52,7 +52,7 @@ class StateChange:
 
 
 class LastDocuments(dict[type[Document], tuple[bytes, Document]]):
-    """The most recently decoded document of each kind, since successive commits mostly have the same plan."""
+    """The most recently decoded document of each kind. Successive commits usually contain the same plan."""
 
 
 @dataclass(frozen=True)

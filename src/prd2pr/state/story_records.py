@@ -51,7 +51,7 @@ def list_proof_blobs(state: BranchState, cycles: Mapping[str, Cycle]) -> dict[Pr
 def _read_proofs(
     state: BranchState, cycles: Mapping[str, Cycle], blobs: Mapping[ProofKey, str]
 ) -> dict[ProofKey, Proof]:
-    """Read proofs. Those that a squash left out of this repository are rebuilt from the cycles."""
+    """Read proofs. Proofs that this repository lacks after a squash are rebuilt from the cycles."""
     steps = {(story, step.n): step for story in {key[0] for key in blobs} for step in cycles[story].steps}
     wanted = {state.paths.evidence(*key, steps[key].phase): (key, blob) for key, blob in blobs.items()}
     found = _decode_blobs(state, Proof, wanted, skip_missing=True)
@@ -59,7 +59,7 @@ def _read_proofs(
 
 
 class ProofReader(Mapping[ProofKey, Proof]):
-    """Reads the proofs of all stories, keeping only those of the most recently used stories in memory."""
+    """A reader for the proofs of all stories, which keeps only those of the most recently used stories in memory."""
 
     def __init__(self, state: BranchState, cycles: Mapping[str, Cycle]) -> None:
         self._state, self._cycles = state, cycles
@@ -93,7 +93,7 @@ class ProofReader(Mapping[ProofKey, Proof]):
 
 
 def rebuild_proof(cycle: Cycle, step: Step) -> Proof:
-    """Return what the cycle's record says about a step whose evidence is not read: what passed, and which tests."""
+    """Rebuild a step's proof from the cycle's record, without its evidence: the verdict and the names of the tests."""
     covered = tuple(Coverage(criterion=name, tests=tests) for name, tests in cycle.coverage.items())
     run = rebuild_run(cycle.tests, failed=step.phase is Phase.RED) if step.phase in GATED else None
     evidence = Evidence(
@@ -105,7 +105,7 @@ def rebuild_proof(cycle: Cycle, step: Step) -> Proof:
 
 
 def rebuild_mutation(killed: int, judged: int) -> MutationResult:
-    """Return a result with these counts. The mutants themselves are only in the evidence."""
+    """Return a result with these counts. Only the evidence contains the mutants themselves."""
     unknown = MutantResult(id="", path="", line=0, outcome="killed")
     survivor = unknown.model_copy(update={"outcome": "survived"})
     return MutationResult(mutants=(unknown,) * killed + (survivor,) * (judged - killed))

@@ -200,7 +200,10 @@ MAX_FULL_FILES = 10  # so many files of a patch may have the limit's size
 
 
 def read_patches(plain: GitRunner, pairs: Sequence[tuple[str, str]], pathspecs: Sequence[str], limit: int) -> list[str]:
-    """Return one patch for each pair of trees. A file's part longer than `limit` bytes is cut, but no file is lost."""
+    """Return one patch for each pair of trees.
+
+    The diff of each file is truncated to `limit` bytes, but no file is left out.
+    """
     if not pairs:
         return []
     options = ("--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")

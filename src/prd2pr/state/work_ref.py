@@ -32,7 +32,7 @@ def record_work_refs(git: Git, prd: str, refs: dict[str, str]) -> None:
 
 
 def is_on_branch(git: Git, held: str, head: str) -> bool:
-    """Whether the branch has the held commits, possibly as the signed copies that GitHub made of them."""
+    """Return whether the branch contains the held commits, or the signed copies that GitHub made of them."""
     if git.is_ancestor(held, head):
         return True
     base = git.merge_base(held, head)

@@ -141,7 +141,7 @@ PRICE_REMEDY = "Put the price under"
 
 
 def _stop_unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop:
-    """Return a stop because the cost cannot be counted; continuing would ignore the limit."""
+    """Return a stop because the price of the call is unknown: without it, a limit in dollars cannot be checked."""
     cause = f"{next_call.model} has no known price" if next_call.usd is None else "an earlier call had no known price"
     return BudgetStop(
         limit=f"budget.{rule.setting}",

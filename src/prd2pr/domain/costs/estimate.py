@@ -110,8 +110,8 @@ def estimate_backlog(
 ) -> Estimate:
     """Estimate the open stories.
 
-    With `fused`, which `quick` implies, one call writes tests and code; with `converses`, those of several stories.
-    `learnt` is the Estimator's verdict.
+    With `fused`, which the profile `quick` implies, one call writes a story's tests and code. With `converses`, one
+    call writes those of several stories. `learnt` is the estimate by the role Estimator.
     """
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)
@@ -166,7 +166,7 @@ def get_guessed_minutes(story: Story) -> float:
 
 
 def describe_story_minutes(guess: Estimate) -> str:
-    """Describe the stories' estimated minutes if a factor was learned, otherwise return an empty string.
+    """Describe the stories' estimated minutes if a factor was learned; otherwise return an empty string.
 
     For example "stories 30 min (15 times 2.00, learned from 3 stories)".
     """
@@ -209,7 +209,7 @@ def _sum_cost(prices: Mapping[str, Price], models: Mapping[str, str], spends: Ma
 
 @dataclass(frozen=True)
 class _ProfileRoles:
-    """The roles for which a profile uses a model."""
+    """The roles that call a model in a profile."""
 
     profile: Profile
     fused: bool
@@ -257,7 +257,10 @@ def _estimate_call(story: Story, role: str) -> Spend:
 
 
 def _estimate_conversation(stories: Sequence[Story]) -> Spend:
-    """Estimate answers that deliver several stories each; all but the first read what precedes them from the cache."""
+    """Estimate a conversation whose answers deliver several stories each.
+
+    All but the first answer read the preceding text from the cache.
+    """
     calls = -(-len(stories) // STORIES_PER_ANSWER)
     return Spend(
         calls=calls,

@@ -18,7 +18,8 @@ class ModelSelection:
     def select_model(self, role: str, *, strong: bool = False) -> str:
         """Return the model of a role. `strong` selects the model for last attempts.
 
-        `fused` is the programmer's work for one story at a time, by the same model unless it has its own.
+        The role `fused`, which writes a story's tests and code in one call, uses the programmer's model unless one is
+        configured for it.
         """
         named = self.roles.get(role) or (self.roles.get("programmer") if role == "fused" else None)
         return self.for_all or named or (self.strong if strong else self.default)

@@ -74,5 +74,5 @@ def uses_model(role: str, profile: Profile) -> bool:
 
 
 def describe_profile(profile: Profile) -> str:
-    """Return the reason given in a step's note if the profile skips its phase."""
+    """Return why the profile skips its phase, for the note that is committed instead of the phase."""
     return f"profile {profile}"

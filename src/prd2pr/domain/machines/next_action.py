@@ -188,7 +188,7 @@ def find_story_action(context: ActionContext, story: Story) -> NextAction:
 
 
 def waits_for_person(context: ActionContext) -> bool:
-    """Return whether no sprint is active and a person must act before one can start."""
+    """Return whether a person must act before the next sprint can start."""
     state = context.records.status.state
     if context.risk and state is ProjectState.BACKLOG_READY:
         return True

@@ -57,7 +57,7 @@ def choose_phase_after_green(story: Story, cycle: Cycle) -> Phase:
 
 
 def find_no_refactoring_note(cycle: Cycle) -> str:
-    """Return the note on a story's own branch that there is no refactoring, or an empty string."""
+    """Return the note that a story on its own branch was not refactored, or an empty string."""
     notes = (step.note for step in list_steps_since_green(cycle) if step.phase is Phase.NOTE)
     return next((note for note in notes if note.startswith(NO_REFACTORING)), "")
 

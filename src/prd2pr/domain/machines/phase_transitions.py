@@ -71,7 +71,7 @@ MAX_WARNINGS = 20  # kept in a step's record
 
 
 def record_gate_result(step: Step, evidence: Evidence, verdict: Verdict) -> Step:
-    """Return the step with what is shown of its evidence."""
+    """Return the step with the counts and results of its evidence that are shown to people."""
     mutation, shown = evidence.bite, set(StepWarning.model_fields)
     warnings = [each for each in verdict.findings if each.severity == "warning"][:MAX_WARNINGS]
     return step.model_copy(
@@ -170,7 +170,7 @@ def strip_epic_progress(backlog: Backlog) -> Backlog:
 def start_planned_sprint(
     status: Status, stories: Iterable[Story], *, by: str, at: str, goal: str
 ) -> tuple[Status, Sprint]:
-    """Move from IDLE to an active sprint for a plan that the call itself approves, recording each transition."""
+    """Move from IDLE to an active sprint, for a plan that needs no separate approval, and record each transition."""
     for command in ("epic", "approve", "sprint plan", "sprint start"):
         after = apply_project_command(status.state, command)
         if isinstance(after, CommandRefusal):
@@ -193,7 +193,7 @@ def get_advice(status: Status, story: str) -> str:
 
 
 def clear_advice(status: Status, story: str) -> Status:
-    """Remove advice that the passed phase used. Return the same object if there was none."""
+    """Remove a person's advice that the passed phase has used. Return the same object if there was none."""
     if not get_advice(status, story):
         return status
     return status.model_copy(update={"advice": "", "advice_story": ""})

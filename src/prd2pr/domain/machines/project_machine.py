@@ -187,7 +187,7 @@ def apply_project_command(state: ProjectState, command: str) -> ProjectState | C
 
 
 def apply_project_event(state: ProjectState, event: str) -> ProjectState | CommandRefusal:
-    """Return the state after an event, or why it is refused, as for a late event of a run that was paused meanwhile."""
+    """Return the state after an event, or why it is refused, for example because the project was paused meanwhile."""
     known = PROJECT_EVENTS[event]
     return known.result if state in known.allowed else _refuse(state, known)
 
@@ -205,7 +205,7 @@ def _refuse(state: ProjectState, known: ProjectCommand | ProjectEvent) -> Comman
 
 
 def find_moves_to(start: ProjectState, goals: frozenset[ProjectState]) -> tuple[str, ...]:
-    """Return the shortest sequence of moves to one of the states, in words."""
+    """Return the shortest sequence of commands and events from `start` to one of the goals, in words."""
     ways: dict[ProjectState, tuple[str, ...]] = {start: ()}
     queue = deque([start])
     while queue:

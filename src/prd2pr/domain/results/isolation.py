@@ -39,7 +39,7 @@ no sandbox at all: `sandbox: preferred` in .prd2pr.yml on the default branch; a 
 
 
 def format_sandbox(how: str, had: Iterable[str]) -> str:
-    """Return the form that reports store, such as `namespaces: no network, own user, …`."""
+    """Format a sandbox's protections as reports store them, such as `namespaces: no network, own user, …`."""
     given = list(had)
     return f"{how}: {', '.join(given)}" if given else NONE
 
