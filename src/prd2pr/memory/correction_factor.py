@@ -33,7 +33,7 @@ class EffortPair(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The quotient if it is plausible, otherwise None."""
+        """Actual effort divided by estimated effort, or None if the quotient is implausible."""
         found = self.quotient
         return found if found is not None and MIN_RATIO <= found <= MAX_RATIO else None
 

@@ -53,7 +53,7 @@ def encode_memory_file(record: Memory) -> tuple[str, bytes]:
 
 
 def read_memory_record(path: str, data: bytes) -> Memory:
-    """Read a record whose kind is given by its directory.
+    """Read a record. The file's directory determines the kind of record.
 
     Raises StateCorrupted or StateNewer, with the path, if the file is not such a record.
     """

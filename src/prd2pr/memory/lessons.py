@@ -64,7 +64,7 @@ def count_story_steps(story: Story) -> int:
 def make_failure_record(
     prd: str, story: Story, cycle: Cycle, *, step: int, at: str, blocked: str = "", lesson: str = ""
 ) -> FailureRecord | None:
-    """Record the refused attempts or why the story is blocked; return None if nothing failed.
+    """Record the refused attempts, or why the story is blocked. Return None if nothing failed.
 
     `step` is the step that saves the record. `lesson` is written by a model; without it, code describes the findings
     and what passed.
@@ -100,7 +100,7 @@ def join_reasons(refused: Sequence[RefusedAttempt], blocked: str) -> str:
 
 
 def make_lesson(story: Story, cycle: Cycle) -> str:
-    """Describe the findings, the most frequent first, and where the solution that passed is.
+    """Describe the most frequent findings first, and then where the solution that passed is.
 
     Models read this text, so hints for people are left out.
     """
@@ -131,7 +131,7 @@ def is_generated_lesson(lesson: str) -> bool:
 def make_estimate_record(
     prd: str, story: Story, cycle: Cycle, *, step: int, at: str, created: int = 0, modified: int = 0
 ) -> EstimateRecord:
-    """Record what was estimated for a story and what it took. `cycle` has all steps, including the integration.
+    """Record a story's estimated and actual effort. `cycle` has all steps, including the integration.
 
     The estimate is the one without the correction factor; otherwise a correct factor would suggest that none is needed.
     """

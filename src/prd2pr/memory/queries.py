@@ -76,7 +76,7 @@ def compute_correction_factor(index: SearchIndex, now: str, days: int = FACTOR_D
 
 
 def list_replayed_prds(index: SearchIndex) -> frozenset[str]:
-    """Return the PRDs in which a recorded model took part."""
+    """Return the PRDs for which a model was replayed from a recording."""
     rows = index.rows("SELECT DISTINCT prd FROM sessions WHERE substr(model, 1, ?) = ?", (len(REPLAY_OF), REPLAY_OF))
     return frozenset(prd for (prd,) in rows)
 

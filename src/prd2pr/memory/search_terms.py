@@ -33,7 +33,7 @@ def extract_search_words(text: str) -> tuple[str, ...]:
 
 
 def stem_word(word: str) -> str:
-    """Return the word's stem, which `notifications` and `notifying` share. Numbers stay as they are."""
+    """Return the word's stem, which is the same for `notifications` and `notifying`. Numbers are not changed."""
     if not word.isalpha():
         return word
     ending = next((each for each in SUFFIXES if word.endswith(each) and len(word) - len(each) >= MIN_STEM_LENGTH), "")

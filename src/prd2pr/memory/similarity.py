@@ -108,7 +108,7 @@ def search_by_words(index: SearchIndex, text: str, limit: int) -> tuple[SimilarF
 
 
 def choose_search_words(index: SearchIndex, table: str, text: str) -> tuple[str, ...]:
-    """Return the rarest words of a text, as many as keep the search of a large memory fast."""
+    """Return the rarest words of a text. Their number is limited so that searching a large memory stays fast."""
     counted = {word: index.texts_with(table, word) for word in extract_search_words(text)}
     known = sorted((word for word in counted if counted[word]), key=lambda word: counted[word])
     hits = list(accumulate(counted[word] for word in known))
@@ -149,7 +149,7 @@ def find_similar_patterns(index: SearchIndex, text: str, limit: int = DEFAULT_LI
 
 @dataclass(frozen=True)
 class SimilarText:
-    """A decision or file that means something similar."""
+    """A decision or file with a similar meaning."""
 
     kind: Literal["decision", "file"]
     id: str  # of the decision, or the path

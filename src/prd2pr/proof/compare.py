@@ -120,7 +120,10 @@ def _fault_outcomes(mutation: MutationResult) -> dict[str, str]:
 
 
 def _circumstance_failures(mutation: MutationResult) -> dict[str, tuple[str, ...]]:
-    """Map each circumstance to its failing tests. A failure in only one repetition is left out as chance."""
+    """Map each variation of the test run to its failing tests.
+
+    A failure in only one repetition is ignored as chance.
+    """
     return {way.name: way.tests for way in mutation.ways if way.outcome != "not_judged" and way.name != "once_more"}
 
 

@@ -27,7 +27,10 @@ NOT_JUDGED = "not judged"
 def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the same order
     gather_context: GatherContext, policy: GatePolicy, phase: Phase, base: str, head: str, story: str | None = None
 ) -> tuple[Evidence, Verdict]:
-    """Gather evidence between two commits and judge it. With `story`, its design, criteria and RED tests are used."""
+    """Gather evidence between two commits and judge it.
+
+    With `story`, use that story's design, criteria and RED tests.
+    """
     git = gather_context.git
     base, head = git.rev(base), git.rev(head)
     context = load_story_context(git, story, (base, head)) if story else None
@@ -43,7 +46,7 @@ def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the sa
 
 
 def _render_docs(gather_context: GatherContext, base: str, head: str, step: StepRef | None) -> ExpectedDocs:
-    """Render the living docs: from the state before a step, or as `prd2pr docs --write` does for other commits."""
+    """Render the living docs from the state before a step or, for other commits, as `prd2pr docs --write` does."""
     info = gather_context.git.commit_info(head)
     if step is not None and info.parents == (base,):
         return render_claimed_docs(gather_context, load_claim(gather_context.git, info, step), FactsCache())

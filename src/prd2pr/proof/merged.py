@@ -1,8 +1,8 @@
-"""Prove that a merged tree is what was proved on the branch: after a merge commit, a squash or a rebase.
+"""Prove that a merged tree contains exactly what the branch proved, after a merge commit, a squash or a rebase.
 
-The steps are proved on the branch's own head, which an archive ref or the pull request keeps. What remains is that the
-merge added nothing: its code must be exactly what git makes of that head and the base at that time. If the base moved,
-the merged code is a combination that no step has run, so the whole suite is run on it.
+The steps are proved on the branch's own head, which an archive ref or the pull request keeps. In addition, the merge
+must have added nothing: its code must be exactly what git makes of that head and the base at that time. If the base
+moved, no step has run the merged code, so the whole suite is run on it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def has_steps(git: Git, base: str, head: str) -> bool:
 
 
 def is_replay(commit: CommitInfo, original: CommitInfo) -> bool:
-    """Return whether a commit of the base was made from a step by a rebase, which keeps the message."""
+    """Return whether a commit of the base is the copy of a step made by a rebase, which keeps the message."""
     same = (commit.subject, commit.body) == (original.subject, original.body)
     return same and commit.sha != original.sha and read_step(original.trailers) is not None
 
@@ -141,7 +141,7 @@ def describe_merge(git: Git, commit: CommitInfo, head: str) -> MergedBranch:
 
 
 def describe_rebase(git: Git, last: CommitInfo, head: str, start: str) -> MergedBranch:
-    """Pair each commit of the branch with the one that the rebase made from it. A rebase drops merges."""
+    """Pair each commit of the branch with the copy that the rebase made. A rebase drops merges."""
     originals = [each for each in git.log_all(f"{start}..{head}") if len(each.parents) == 1]
     pairs: list[tuple[str, str]] = []
     commit = last
@@ -192,7 +192,7 @@ def compare_merged_code(git: Git, merged: MergedBranch) -> Iterator[Finding]:
 
 
 def compare_replayed_commits(git: Git, merged: MergedBranch) -> Iterator[Finding]:
-    """Check each rebased commit: the same change as the original, on the commit before it."""
+    """Check that each rebased commit makes the same change as the original and follows the preceding copy."""
     if len(merged.replayed) != merged.originals:
         what = (
             f"{len(merged.replayed)} of {count(merged.originals, 'commit')} of the branch were found after the rebase"
@@ -217,7 +217,10 @@ def list_changed_paths(git: Git, expected: str, actual: str, what: str) -> Itera
 
 
 def run_merged_suite(git: Git, runner: TestRunner, merged: MergedBranch) -> Iterator[Finding]:
-    """Run the suites of the base, the proved head and the merge; nothing that passed on a side may fail or vanish."""
+    """Run the suites of the base, the proved head and the merge.
+
+    No test that passed in one of the first two may fail or be missing in the merge.
+    """
     left, ours, theirs, both = (
         runner.run(RunRequest(code_tree=git.code_tree(commit)))
         for commit in (merged.start, merged.onto, merged.head, merged.commit)

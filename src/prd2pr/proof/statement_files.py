@@ -146,7 +146,7 @@ def decode_envelope(bundle: object) -> dict[str, Any] | None:
 def find_signer(bundle: dict[str, Any]) -> str | None:
     """Return the name in the bundle's certificate if its key made the signature, and None if it did not.
 
-    Empty for an envelope without a certificate, whose signature cannot be checked.
+    The name is empty for an envelope without a certificate, whose signature cannot be checked.
     """
     # late, because it takes a while and few need it
     from cryptography import x509

@@ -123,7 +123,7 @@ def count_intact_commits(
 
 
 def find_intact_commits(git: Git, commit: CommitInfo, keeping: RetentionPolicy) -> set[str]:
-    """Return the commit if its records are intact, with the other commits that its gate judged."""
+    """Return this commit and the other commits that its gate judged, or an empty set if its records are not intact."""
     step = read_commit_step(commit)
     try:
         if step is None:
@@ -138,7 +138,7 @@ def find_intact_commits(git: Git, commit: CommitInfo, keeping: RetentionPolicy) 
 def is_draft_claim(claim: StepClaim) -> bool:
     """Return whether the step is a draft that changes code.
 
-    A draft of a design does not, so no gate has to judge it.
+    A draft of a design changes no code, so no gate has to judge it.
     """
     noted = claim.step.phase is Phase.NOTE and claim.base_tree != claim.head_tree
     return noted and bool(claim.made and claim.made.draft)
@@ -167,8 +167,8 @@ class Verifier:
     def verify(self, base: str, head: str) -> list[CommitCheck]:
         """Check every commit in the range.
 
-        This includes steps along first parents, the steps of a joined story before its join, and commits from other
-        merges.
+        These are the steps along first parents, the steps of each merged story branch before its merge, and the commits
+        from other merges.
         """
         line = list_branch_commits(self.git, base, head)
         named = {commit.sha for commit in line}
@@ -231,7 +231,7 @@ class Verifier:
         return CommitCheck(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
 
     def check_join(self, commit: CommitInfo, join: Join | NotJoinable) -> CommitCheck:
-        """Check that a join adds no changes and that the tests of both sides pass together."""
+        """Check that the merge of a story branch adds no changes, and that the tests of both sides pass together."""
         try:
             wrong = find_join_error(self.git, commit, join)
         except (StateProblem, InputInvalid) as problem:
@@ -346,7 +346,7 @@ class Verifier:
                 yield make_claim_error("VER108", f"a draft may not write this: {refused.message}", change.path)
 
     def check_outcome(self, claim: StepClaim, evidence: Evidence, verdict: Verdict) -> Iterator[Finding]:
-        """Check that the cycle's record follows from the previous record and the new evidence."""
+        """Check that the cycle's new record follows from its previous record and the new evidence."""
         after = claim.state.cycle(claim.step.story)
         assert after is not None, "guaranteed by check_records"
         assert claim.story is not None, "guaranteed by check_records"

@@ -42,7 +42,7 @@ class BoardReader:
     _last: dict[str, tuple[ProofReader, dict[StepKey, ProofSummary]]] = field(default_factory=dict, repr=False)
 
     def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
-        """Read everything except the diffs, or return None if there is no plan.
+        """Read all data of a board except the diffs, or return None if there is no plan.
 
         Pass the commit as `head` if the branch does not exist in this repository.
         """

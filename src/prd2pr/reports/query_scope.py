@@ -21,7 +21,7 @@ SHORT_SHA = 7
 
 @dataclass(frozen=True)
 class TraceLine:
-    """One line of the trace. The story is empty for a requirement from which no criterion comes."""
+    """One line of a PRD's trace. `story` is empty for a requirement without criteria."""
 
     prd: str
     requirements: tuple[str, ...]
@@ -33,7 +33,7 @@ class TraceLine:
     verdict: str
 
     def is_about(self, name: str) -> bool:
-        """Whether the line concerns the PRD, requirement, story, criterion, test or (abbreviated) commit `name`."""
+        """Return whether the line is about `name`: a PRD, requirement, story, criterion, test or abbreviated commit."""
         by_commit = len(name) >= SHORT_SHA and self.commit.startswith(name)
         if by_commit or name in (self.prd, self.story, self.criterion, *self.tests):
             return True

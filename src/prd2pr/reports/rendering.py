@@ -89,7 +89,10 @@ def render_body(
 
 
 def render_page(pull_view: PullRequestView) -> str:
-    """Render one self-contained HTML file. Its content security policy allows only the style sheet, by digest."""
+    """Render one self-contained HTML file.
+
+    Its content security policy allows only the included style sheet, by digest.
+    """
     templates = get_environment(PAGE_FILTERS)
     style = templates.get_template("pr/style.css").render()
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()

@@ -79,7 +79,10 @@ def build_branch_facts(
 
 
 def build_story_account(facts: PrdFacts, story: Story) -> StoryAccount | None:
-    """Compute the story's totals, or return None if a page must show it because of unproven work or a failing test."""
+    """Compute the story's totals.
+
+    Return None if the page must show the story, because of unproven work or a failing test.
+    """
     steps, tests, progress = facts.steps(story.id), facts.tests(story.id), facts.progress(story)
     rows = [
         build_step_commit_row(facts, key, commit)

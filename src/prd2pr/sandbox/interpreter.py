@@ -58,7 +58,7 @@ def find_python(
 
 @dataclass(frozen=True)
 class InstalledInterpreter:
-    """An interpreter that the project's set-up made. It could be any program, and its answer any text."""
+    """An interpreter created by the project's set-up. It is not trusted: it could be any program."""
 
     answer: str
     place: Path  # the directory of the installation, which tests see as a whole
@@ -71,7 +71,10 @@ _installed: dict[Path, InstalledInterpreter] = {}
 def learn_installed_interpreter(
     python: Path, place: Path, tools: Iterable[Path], run: Callable[[Sequence[str]], str | None]
 ) -> Path:
-    """Ask an interpreter that the project's set-up made. `run` executes it in a sandbox and returns its output."""
+    """Learn the version and paths of an interpreter created by the project's set-up.
+
+    `run` executes it in a sandbox and returns its output.
+    """
     if python not in _installed:
         mark = secrets.token_hex(16)
         output = run(_make_query(python, f"print({mark!r})\n"))
@@ -159,9 +162,9 @@ def _query_interpreter(python: Path) -> str | None:
 
 
 def find_library_path(python: Path, given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return `LD_LIBRARY_PATH` with the interpreter's own `lib`, which setup-python adds, or nothing if it is unlisted.
+    """Return `LD_LIBRARY_PATH` with only the interpreter's own `lib`, or nothing if `given` does not contain it.
 
-    Other directories are dropped, because they could belong to the repository.
+    setup-python sets this variable. Other directories are dropped, because they could belong to the repository.
     """
     listed = (os.environ if given is None else given).get("LD_LIBRARY_PATH", "").split(":")
     own = str(python.resolve().parent.parent / "lib")

@@ -110,7 +110,8 @@ class StartedProcess:
     ) -> ProcessRecord:
         """Wait until the process exits, and kill it if necessary.
 
-        `full` returns whether the run has written too much. `given_up` is set when the result is no longer needed.
+        `full` is called to check whether the run has written too much. `given_up` is set when the result is no longer
+        needed.
         """
         started = self._streams.last_event = time.monotonic()
         try:

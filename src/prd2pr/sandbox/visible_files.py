@@ -1,4 +1,4 @@
-"""List the files that a test run must see besides the system's: its interpreter and prd2pr's programs."""
+"""List the files outside the checkout that a test run must see: its interpreter and the programs that it needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_visible_paths(needs: InterpreterPaths, home: Path) -> list[str]:
 
 
 def is_too_broad(path: Path, home: Path) -> bool:
-    """Return whether the directory contains more than importable code, as the root, a home or a checkout does."""
+    """Return whether the directory contains more than importable code, such as the root, a home or a checkout."""
     real = path.resolve()
     return len(real.parts) < 3 or home.resolve().is_relative_to(real) or (path / ".git").exists()
 
@@ -54,7 +54,7 @@ def _list_linked_installations(directory: Path, home: Path) -> Iterator[Path]:
 
 
 def _list_installation(directory: Path, home: Path) -> list[Path]:
-    """Return the paths that the programs in this directory need: usually its prefix, or parts of a shared prefix."""
+    """Return the paths that the programs in this directory need: its prefix, or parts of a shared prefix."""
     prefix = directory.parent
     if directory.name == "shims":  # of pyenv, asdf or mise: small programs that look for the real ones
         return [prefix]
@@ -77,7 +77,7 @@ def follow_links(executable: Path) -> Iterator[Path]:
 
 
 def keep_outermost(paths: Iterable[Path]) -> list[str]:
-    """Return the paths as programs use them, without those below other paths or below system directories."""
+    """Return the paths without those below other paths or below system directories. Links are not resolved."""
     outermost: list[Path] = []
     for path in sorted({Path(*path.parts) for path in paths}, key=lambda path: len(path.parts)):
         plain = Path(_remove_dots(path))
@@ -87,7 +87,7 @@ def keep_outermost(paths: Iterable[Path]) -> list[str]:
 
 
 def _remove_dots(path: Path) -> str:
-    """Return `lib` for `bin/../lib`. Paths through links are listed separately."""
+    """Remove `.` and `..` from a path, so that `bin/../lib` becomes `lib`. Links are listed separately."""
     parts: list[str] = []
     for part in path.parts:
         parts = parts[:-1] if part == ".." else [*parts, part]

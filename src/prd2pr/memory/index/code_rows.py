@@ -37,7 +37,7 @@ LANGUAGES = {
 
 
 def is_parsed(path: str, mode: str) -> bool:
-    """Return whether the file's content is needed."""
+    """Return whether the file is parsed, so that its content is needed."""
     return mode in PLAIN_MODES and path.endswith(".py")
 
 

@@ -67,7 +67,7 @@ def read_backlog_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[
 
 
 def read_addition_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]:
-    """Return the stories added after planning, read from the decision's evidence."""
+    """Yield a row for each story that was added after planning, as stored in the decision's evidence."""
     data = decompress(data, path)
     if b'"evidence"' not in data[:20]:
         return  # a summary; the data is next to it
@@ -147,7 +147,7 @@ def read_log_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]
 def make_log_columns(line: LogEntry) -> dict[str, Any]:
     """Return the columns of a log entry.
 
-    Anyone may have edited the file, so every value is checked.
+    Every value is checked, since people may have edited the log.
     """
     _, phase, role, *_ = (*str(line.get("purpose", "")).split("/"), "", "", "")
     kind, codes = str(line["kind"]), line.get("codes")

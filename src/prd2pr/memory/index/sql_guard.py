@@ -42,7 +42,7 @@ TRIM_FUNCTIONS: dict[str, Callable[[str, str], str]] = {"trim": str.strip, "ltri
 
 
 def trim_with_limit(strip: Callable[[str, str], str], text: object, characters: object) -> str | None:
-    """Trim like SQLite's own function, but limit the number of characters to remove."""
+    """Remove the characters from both ends of a text like SQLite's `trim`, but limit how many may be given."""
     if text is None or characters is None:
         return None
     if len(str(characters)) > MAX_TRIM_CHARACTERS:
@@ -99,7 +99,7 @@ def fetch_result(cursor: sqlite3.Cursor, most: int) -> QueryResult:
 
 
 def authorize_reading(action: int, one: str | None, two: str | None, *_: str | None) -> int:
-    """Authorize only reading and harmless functions, as a callback of SQLite."""
+    """Authorize only reading and harmless functions. SQLite calls this for each operation."""
     if action in ALLOWED_ACTIONS:
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION:

@@ -78,7 +78,7 @@ class StepClaim:
 
     @property
     def completes(self) -> bool:
-        """Whether the step says that the PRD is complete, and packs its records."""
+        """Whether the step claims that the PRD is complete, and packs its records."""
         decision = self.proof.evidence.decision if self.proof and self.step.phase is Phase.NOTE else None
         return decision is not None and decision.command == COMPLETED
 

@@ -94,7 +94,7 @@ def check_evidence_record(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_evidence_files(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the readable summary says what the evidence says, and that the record names the evidence's blob."""
+    """Check that the readable summary agrees with the evidence, and that the record names the evidence's blob."""
     git, step = claim.state.store.git, claim.step
     assert claim.evidence_data is not None, "guaranteed by check_records"
     compressed = git.find_blob(claim.commit.sha, claim.evidence_data_path)
@@ -366,7 +366,7 @@ def check_screenshots(claim: StepClaim) -> Iterator[Finding]:
 
 
 def check_line_coverage(claim: StepClaim) -> Iterator[Finding]:
-    """Check that a cycle's coverage is that of its evidence. It is reported and not measured again."""
+    """Check that a cycle's line coverage agrees with its evidence. Coverage is not measured again."""
     measured = claim.proof.evidence.line_coverage if claim.proof else None
     undoes = claim.made is not None and claim.made.undoes
     after = claim.state.cycle(claim.step.story)

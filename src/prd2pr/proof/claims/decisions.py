@@ -1,4 +1,4 @@
-"""Check that the note of a decision changes only what follows from it, and that other steps keep to their fields.
+"""Check that a decision's note changes only what follows from the decision, and that other steps decide nothing.
 
 A decision is computed again from the earlier records, with the function that the workflow uses. A note that says
 "paused" but sets a story to done, or that approves a plan but adds code, is refused.
@@ -138,7 +138,7 @@ def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[
 
 
 def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
-    """Check that the cycle is the result of the decision plus this step. Earlier refusals may be added."""
+    """Check that the cycle is the result of the decision and this step. Refusals from before this step may be added."""
     path = claim.state.paths.cycle(expected.story)
     after = claim.state.cycle(expected.story)
     if after is None or not after.steps or after.steps[:-1] != expected.steps:
@@ -174,9 +174,9 @@ def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]
 
 
 def check_packing(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the step that completes the PRD packs its records, and no other step does.
+    """Check that the step that completes the PRD packs its records, and that no other step does.
 
-    That the records are those of the parent is checked like the files of any other step.
+    A separate check ensures that the packed records are those of the parent.
     """
     state, git = claim.state, claim.state.store.git
     there = {entry.path for entry in git.entries(claim.commit.sha, state.paths.root)}

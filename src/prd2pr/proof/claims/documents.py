@@ -89,7 +89,7 @@ def infer_selection(
 ) -> frozenset[LivingDocument]:
     """Return the documents that were selected when a tree was made: those with a generated part.
 
-    The setting may have changed since. What a document says does not depend on it.
+    The setting may have changed since then. The content of a document does not depend on the setting.
     """
     git, files = gather_context.git, list_code_files(gather_context.git, tree)
     places = {each: get_document_path(gather_context.docs_directory, each) for each in (*DOCUMENTS, SECURITY_POLICY)}

@@ -80,7 +80,7 @@ def _make_return(answer: int) -> Instruction:
 
 
 def _make_argument_load(index: int) -> Instruction:
-    """Load the lower half of an argument. The upper half is not needed here."""
+    """Load the lower half of an argument, which is sufficient for these rules."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * index
 
 

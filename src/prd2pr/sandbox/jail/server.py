@@ -134,7 +134,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _wait_for_exit(init: int, control: socket.socket) -> bool:
-    """Wait for init to exit. Return False if the control socket was closed first."""
+    """Wait until init exits. Return False if the control socket is closed first."""
     waiting = select.poll()
     ended = os.pidfd_open(init)
     waiting.register(ended, select.POLLIN)
@@ -168,7 +168,7 @@ def _supervise_without_sandbox(plan: SandboxPlan, ends: list[int], control: sock
 
 
 def _wait_for_program_or_client(program: int, control: socket.socket) -> bool:
-    """Wait for the program to exit. Return False if the control socket was closed first."""
+    """Wait until the program exits. Return False if the control socket is closed first."""
     waiting = select.poll()
     waiting.register(control, select.POLLIN | select.POLLHUP)
     while os.waitid(os.P_PID, program, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -178,7 +178,10 @@ def _wait_for_program_or_client(program: int, control: socket.socket) -> bool:
 
 
 def _end_descendants() -> bool:
-    """Kill all processes below this one, which adopts orphans. Return False if some could not be ended in time."""
+    """Kill all descendants of this process, including adopted orphans.
+
+    Return False if some could not be killed in time.
+    """
     deadline = time.monotonic() + _END_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -206,7 +209,7 @@ def _list_descendants() -> list[int]:
 
 
 def _list_parents() -> Iterator[tuple[int, int]]:
-    """Yield every process of the machine with its parent."""
+    """Yield the process id and the parent's process id of every process of the machine."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
