@@ -1,4 +1,4 @@
-"""Trees that evidence is gathered from: one tree (`Codebase`), or the trees before and after a step (`TreePair`)."""
+"""The trees from which evidence is gathered: a single tree (`Codebase`), or the pair of a step (`TreePair`)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Codebase:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether modules are at the root or there is no source yet, so that a new module may have any name."""
+        """Whether modules are at the root. Without any source, a new module may have any name."""
         return not self.source_texts or any("/" not in path for path in self.source_texts)
 
     @cached_property
@@ -177,7 +177,7 @@ class TreePair:
         return frozenset(change.path for change in self.changes if change.kind is PathKind.SOURCE)
 
     def _classify_module_data(self, change: Change) -> Change:
-        """Classify a data file at the root as source if a module refers to it (`countries.csv` beside its reader)."""
+        """Classify a data file at the root as source if a module refers to it, as to `countries.csv`."""
         is_data = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
         if change.kind is not PathKind.OTHER or not is_data:
             return change
@@ -275,6 +275,6 @@ def _apply_test_settings(before: Codebase, after: Codebase) -> PathRules:
 
 
 def _count_common_suffix(old: str, new: str) -> int:
-    """Count the path components that two paths share at the end. This tells apart files with equal content."""
+    """Count the path components that two paths share at the end, to tell apart files with equal content."""
     pairs = zip(reversed(old.split("/")), reversed(new.split("/")), strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(old.count("/"), new.count("/")) + 1)

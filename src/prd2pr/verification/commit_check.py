@@ -26,7 +26,7 @@ class UnprovedCommit:
 
 @dataclass(frozen=True)
 class BranchRefutation:
-    """A branch that does not prove what its commits claim."""
+    """A reason why a branch does not prove what its commits claim."""
 
     proved: int
     of: int
@@ -49,7 +49,7 @@ class BranchRefutation:
 
 @dataclass(frozen=True)
 class CommitCheck:
-    """What one commit claims, and whether the claim is true."""
+    """The claim of one commit, and the reasons if the claim is not true."""
 
     commit: str
     subject: str
@@ -79,7 +79,7 @@ class CommitCheck:
 
     @property
     def unproven(self) -> bool:
-        """Whether the commit claims no proof: it is not a step, or only a sound draft."""
+        """Whether the commit needs no proof: it is not a step, or only a valid draft."""
         return not (self.proved_with or self.base_merge or self.join) and (not self.step or (self.draft and self.sound))
 
     @property

@@ -9,7 +9,10 @@ from prd2pr.domain.timeouts import has_timeout
 
 
 def find_merge_breakage(sides: Iterable[RunReport], merged: RunReport) -> tuple[str, ...]:
-    """Explain why the merge is broken. Return nothing if every test that passed on a side and still exists passes."""
+    """Explain why the merge is broken.
+
+    The result is empty if every test that passed on a side and still exists passes.
+    """
     sides = tuple(sides)
     passed = {result.id for side in sides for result in side.results if result.outcome == "passed"}
     broken = _find_files_broken_before(sides, {test.partition("::")[0] for test in passed})
@@ -23,7 +26,7 @@ def find_merge_breakage(sides: Iterable[RunReport], merged: RunReport) -> tuple[
 
 
 def _find_files_broken_before(sides: tuple[RunReport, ...], passing: set[str]) -> set[str]:
-    """Return files that a side could not collect either, as after RED, and whose tests passed on neither side."""
+    """Return the files that a side could not collect either, as after RED, and whose tests passed on neither side."""
     return {failure.path for side in sides for failure in side.collect_errors} - passing
 
 

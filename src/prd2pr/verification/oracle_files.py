@@ -1,4 +1,4 @@
-"""Find oracle files: data files that tests compare results with. They are locked like the tests, wherever they are.
+"""Find oracle files: data files with which tests compare results. They are locked like the tests, wherever they are.
 
 A data file is an oracle if a function of the tests refers to it and also calls the project, and if no source mentions
 it. A file that the code reads is part of the code, and a test that only reads a file is a test of that file.
@@ -21,7 +21,7 @@ def find_oracle_files(
     project: frozenset[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[str, ...]:
-    """Return the data files in `paths` that tests compare the project's results with."""
+    """Return the data files in `paths` with which tests compare the project's results."""
     wanted = {path: PurePosixPath(path).name for path in paths}
     if not wanted:
         return ()

@@ -21,7 +21,7 @@ CONVERSATION_THRESHOLDS: Mapping[str, int] = MappingProxyType({**REFACTORING_THR
 
 
 def measure_sources(stack: Stack, texts: Mapping[str, str]) -> dict[str, int]:
-    """Measure these source files, given as path → text, together. All metrics are 0 for an unsupported language."""
+    """Measure these source files together, given as path → text. All metrics are 0 for an unsupported language."""
     if is_python_stack(stack):
         return measure_files(texts)
     from prd2pr.languages.registry import get_language

@@ -31,7 +31,7 @@ class IdentifiedRunner(Protocol):
     def expect(self, hash_seed: int = 0) -> None: ...
 
     def isolates_runs(self) -> bool:
-        """Return whether concurrent runs cannot affect each other."""
+        """Return whether concurrent runs are isolated from each other."""
         ...
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
@@ -132,7 +132,10 @@ class CachedRunner:
         self._inner.expect(hash_seed)
 
     def _key(self, request: RunRequest) -> str:
-        """Return a cache key of everything that a result depends on. The report itself lists its canary directories."""
+        """Return a cache key of everything on which a result depends.
+
+        Canary directories are left out, because the report lists them.
+        """
         parts = [
             request.code_tree,
             sorted(request.restore.items()),
@@ -171,6 +174,6 @@ class CachedRunner:
 
 
 def is_cacheable(report: RunReport) -> bool:
-    """Return whether the report says something about the tree, which a timeout or a dishonest run does not."""
+    """Return whether the report may be reused. A report of a timeout or of a run that cannot be trusted may not."""
     timed_out = any(result.failure and result.failure.kind == FailureKind.TIMEOUT for result in report.results)
     return report.honest and report.exit_status is not None and not timed_out

@@ -39,7 +39,7 @@ def open_dependencies(cache: Path, config: Config, read_base: Callable[[str], by
 
 
 def prepare_python(dependencies: Dependencies, stack: Stack, given: Mapping[str, bytes]) -> Path:
-    """Run the stack's set-up with the manifests of the base commit, and return the stack's interpreter."""
+    """Run the stack's set-up commands with the manifests of the base commit, and return the stack's interpreter."""
     place = dependencies.prepare(stack, given)
     python = place / ".venv" / "bin" / "python"
     if not python.is_file():
@@ -107,7 +107,7 @@ class MultiStackRunner:
             return True
 
     def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
-        """Start nothing early, because the stack is known only when the run is requested."""
+        """Return None: a run cannot start early, because its stack is known only when the run is requested."""
 
     def run(self, request: RunRequest) -> RunReport:
         asked = self._asked(request)
@@ -122,7 +122,10 @@ class MultiStackRunner:
         return whole.model_copy(update={"tools": {**whole.tools, **left_out}}) if left_out else whole
 
     def _report(self, stack: Stack, request: RunRequest, *, everything: bool) -> RunReport | None:
-        """Run a stack. Return None if all stacks were requested and this one cannot run on this machine."""
+        """Run the tests of a stack.
+
+        Return None if all stacks were requested and this one cannot run on this machine.
+        """
         try:
             return self._run_stack(stack, request)
         except SetupProblem:
@@ -160,7 +163,7 @@ class MultiStackRunner:
         return next((each.python for each in runners if isinstance(each, PythonRunner)), None)
 
     def measure_coverage(self, code_tree: str) -> LineReport | None:
-        """Measure every stack whose runner can."""
+        """Measure the coverage of every stack whose runner supports it."""
         tools, files = dict[str, None](), dict[str, FileLines]()
         for stack in self._stacks:
             try:
@@ -195,7 +198,7 @@ def _localize_request(request: RunRequest, stack: Stack, tree: str) -> RunReques
 
 
 def _merge_reports(request: RunRequest, reports: list[RunReport]) -> RunReport:
-    """Merge the reports. The result is only as honest and as sandboxed as the weakest report."""
+    """Merge the reports. The result is trusted, and counts as sandboxed, only if this is true of every report."""
     worst = min(reports, key=lambda report: len(report.sandbox))
     statuses = [report.exit_status for report in reports]
     return RunReport(

@@ -1,4 +1,4 @@
-"""Detect the stacks of a repository and decide which one a step belongs to."""
+"""Detect the stacks of a repository and decide to which one a step belongs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def detect_stacks(git: Git, commit: str) -> tuple[Stack, ...]:
 
 
 def _refuse_unset(paths: list[str]) -> None:
-    """Refuse a project whose build tool is known but whose test command is not, instead of assuming Python."""
+    """Raise an error for a project with a known build tool but without a test command, instead of assuming Python."""
     for stack in detect_java_builds(paths):
         raise SetupProblem(
             f"this is a {stack.package_manager} project, and the configuration does not say how to run its tests",
@@ -108,7 +108,7 @@ def choose_planned_stack(stacks: tuple[Stack, ...], story: Story | None, design:
 def find_named_criteria(
     side: Codebase, stack: Stack, paths: tuple[str, ...], criteria: tuple[str, ...]
 ) -> tuple[Coverage, ...]:
-    """Return the criteria that tests in these files name, with those tests."""
+    """Return the criteria that the tests in these files name, each with those tests."""
     if is_python_stack(stack):
         return cover_criteria(side.test_texts, paths, criteria, side.naming)
     from prd2pr.languages.criteria_coverage import match_criteria

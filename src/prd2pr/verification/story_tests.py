@@ -37,8 +37,8 @@ def find_red_tests(
 ) -> RedTests:
     """Find the new, changed and carried tests. `before` and `after` map the changed test modules to their text.
 
-    If an existing test file imports a planned name, its old tests break too. They are carried: they become story tests,
-    so GREEN must make them pass again, unless they were skipped or failed before. The same applies to tests in
+    If an existing test file imports a planned name, its old tests break too. They are called carried and become story
+    tests, so GREEN must make them pass again, unless they were skipped or failed before. The same applies to tests in
     `leaning`, whose expected data changed, if they fail now.
     """
     then, now = base.by_id(), head.by_id()
@@ -86,7 +86,7 @@ def exclude_red_effects(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Comparison:
-    """Remove from the comparison the effects that RED may have on old tests.
+    """Remove from the comparison the effects that RED is allowed to have on old tests.
 
     `texts` are the changed test modules before and after the step.
     """
@@ -104,7 +104,7 @@ def exclude_red_effects(
 
 
 def find_replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport) -> frozenset[str]:
-    """Return vanished examples that failing examples of the same test replace, as when a requirement changes."""
+    """Return vanished examples that failing examples of the same test replace, as when a requirement changed."""
     gone: dict[str, list[str]] = {}
     for test in vanished:
         if "[" in test:
@@ -122,7 +122,7 @@ def find_stopped_examples(
     head: RunReport,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> frozenset[str]:
-    """Return examples of old tests that cannot be counted because their file cannot be imported yet."""
+    """Return examples of old tests that cannot be collected because their file cannot be imported yet."""
     old, new = dict(_list_parametrize_calls(before, naming)), dict(_list_parametrize_calls(after, naming))
     stopped = {test for test, result in head.by_id().items() if _is_stopped_by_import(result)}
     return frozenset(
@@ -137,7 +137,7 @@ def find_stopped_examples(
 def find_stopped_inherited_tests(
     vanished: Iterable[str], before: Mapping[str, str], after: Mapping[str, str], head: RunReport
 ) -> frozenset[str]:
-    """Return tests that a class inherits and that cannot be listed because its file cannot be imported yet."""
+    """Return inherited tests that cannot be collected because the file of their class cannot be imported yet."""
     files = {failure.path for failure in head.collect_errors if failure.kind is FailureKind.MISSING_SYMBOL}
     stopped_files = {test.partition("::")[0] for test, result in head.by_id().items() if _is_stopped_by_import(result)}
     old, new = (dict(_list_class_heads(texts)) for texts in (before, after))
@@ -176,7 +176,7 @@ def restore_stopped_tests(
     """Return the tests that GREEN must make pass in files that RED made impossible to import.
 
     `earlier` is the run before RED. Tests in these files that were skipped or failed there need not pass, and inherited
-    tests that passed there must pass again. `edited` lists the tests that RED changed, which stay as they are.
+    tests that passed there must pass again. `edited` lists the tests that RED changed, which are kept.
     """
     stopped = {test for test, result in base.by_id().items() if _is_stopped_by_import(result)}
     files = {test.partition("::")[0] for test in stopped}
@@ -196,7 +196,7 @@ def restore_stopped_tests(
 
 
 def drop_idle_tests(claimed: Iterable[str], base: RunReport) -> tuple[str, ...]:
-    """Leave out the tests of the story that GREEN was accepted without, because they were skipped before RED too."""
+    """Remove the story's tests that GREEN was accepted without, because they were skipped before RED too."""
     known = base.by_id()
     found: list[str] = []
     for test in claimed:
@@ -241,7 +241,7 @@ def find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], namin
 
 
 def _find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
-    """Return the tests of which only the `parametrize` examples changed."""
+    """Return the tests in which only the `parametrize` examples changed."""
     old = {
         test: body for path, text in before.items() for test, body in _dump_bodies(path, text, naming, examples=False)
     }

@@ -43,7 +43,10 @@ GATES: dict[Phase, Callable[[Evidence, GatePolicy], Verdict]] = {
 
 
 def _isolate_checks(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings. A crash ends them with a finding, so that the step is not accepted."""
+    """Yield the findings of the checks.
+
+    If a check crashes, yield a finding for the crash, so that the step is not accepted.
+    """
     try:
         yield from findings
     except Prd2prError:
@@ -58,7 +61,7 @@ def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy)
 
 
 def weigh_findings(findings: Iterable[Finding], policy: GatePolicy) -> tuple[Finding, ...]:
-    """Set the severities by the policy, which cannot lower those of unswitchable findings, and sort."""
+    """Set the severities from the policy, which cannot lower those of unswitchable findings, and sort the findings."""
     weighed: dict[Finding, None] = {}
     for each in _isolate_checks(findings):
         severity = FINDINGS[each.code].severity

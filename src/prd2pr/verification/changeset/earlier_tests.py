@@ -41,7 +41,7 @@ _ALIKE = 0.5  # similarity of two tests from which one may take the other's plac
 
 @dataclass(frozen=True)
 class EarlierTests:
-    """The tests of the base whose versions at head differ, and the runs to compare them in."""
+    """The tests of the base that the changeset changed or removed, and the runs in which they are compared."""
 
     context: GatherContext
     parts: ChangesetParts
@@ -56,7 +56,7 @@ class EarlierTests:
         return self._read_bodies(pair.base), self._read_bodies(pair.head)
 
     def _read_bodies(self, side: Codebase) -> dict[str, str]:
-        """Map each test in a changed test file to its content."""
+        """Map each test in a changed test file of this side to its source."""
         paths = {change.path for change in self.parts.tests}
         if is_python_stack(self.parts.stack):
             texts = {path: text for path, text in side.test_texts.items() if path in paths}
@@ -68,7 +68,7 @@ class EarlierTests:
 
     @cached_property
     def _shares_changed(self) -> bool:
-        """Whether code or data changed that tests in unchanged files may use."""
+        """Whether shared code or data changed that tests in unchanged files may use."""
         kept = [change for change in self.parts.tests if change.status != "added"]
         own = {test.partition("::")[0] for test in (*self._bodies[0], *self._bodies[1])}
         return any(change.path not in own for change in kept) or any(
@@ -77,7 +77,7 @@ class EarlierTests:
 
     @cached_property
     def touched(self) -> tuple[str, ...]:
-        """The tests that passed before and whose content, helpers or result at head differ."""
+        """The tests that passed before and whose source, helpers or result changed."""
         before, after = self._bodies
         paths = {change.path for change in self.parts.tests if change.status != "added"}
         now = self.head.by_id()
@@ -94,7 +94,7 @@ class EarlierTests:
         return tuple(sorted(found))
 
     def _only_grew(self, path: str) -> bool:
-        """Return whether everything outside the tests of a Python test file is still there, and nothing replaces it."""
+        """Return whether a Python test file keeps all code outside its tests, and no added statement replaces any."""
         pair = self.parts.pair
         if not path.endswith(".py"):
             return False
@@ -105,7 +105,7 @@ class EarlierTests:
         return not _rebinds(new - old, old)
 
     def _is_moved(self, test: str) -> bool:
-        """Return whether a test at head has the same content under another id, and passes."""
+        """Return whether a passing test at head has the same source under another id."""
         before, after = self._bodies
         body, now = before.get(test), self.head.by_id()
         if body is None or test in after:
@@ -151,7 +151,7 @@ class EarlierTests:
         )
 
     def _find_successor(self, test: str) -> str:
-        """Return the red test that takes the place of an earlier one: its own new version, or a similar new test."""
+        """Return the red test that replaces an earlier test: its own new version, or a similar new test."""
         bare = strip_test_parameters(test)
         bodies, now = self._bodies
         red = {strip_test_parameters(each) for each in self.red}
@@ -216,13 +216,13 @@ class EarlierTests:
         return self.context.runner.start_mutation_run(request)()
 
     def _plan_faults(self, tree: str, tests: tuple[str, ...]) -> MutationPlan:
-        """Plan knock-outs and mutants. As mutants, knock-outs are tried only if one of the tests executes them."""
+        """Plan knock-outs and mutants. Knock-outs are tried only in code that one of the tests executes."""
         plan = self._plan_mutations(tree, tests)
         knock_outs = tuple(replace(fault, kind="mutant") for fault in plan.knock_outs)
         return MutationPlan(mutants=(*knock_outs, *plan.mutants), texts=plan.texts)
 
     def _plan_mutations(self, tree: str, tests: tuple[str, ...]) -> MutationPlan:
-        """Plan faults in the source that the tests reach. All its functions count as new."""
+        """Plan faults in the source that the tests reach. Unchanged functions are included."""
         git = self.context.git
         stripped = git.edit_tree(tree, dict.fromkeys(self._reached))
         pair = load_tree_pair(git, self.context.rules, stripped, tree, with_state=False)
@@ -261,7 +261,7 @@ class EarlierTests:
 
 
 def _find_result(then: Mapping[str, TestResult], stopped: Mapping[str, TestResult], test: str) -> TestResult | None:
-    """Return the result of a test, or that of its file if this cannot be collected."""
+    """Return a test's result, or the result of its file if that cannot be collected."""
     exact = then.get(test) or then.get(strip_test_parameters(test))
     return exact or stopped.get(test.partition("::")[0])
 

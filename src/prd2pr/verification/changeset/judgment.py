@@ -1,4 +1,4 @@
-"""Judge the evidence about a changeset, and say the result in one line. Pure."""
+"""Judge the evidence about a changeset, and describe the result on one line. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _describe(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence], findin
 
 
 def _list_reasons(findings: Sequence[Finding]) -> list[str]:
-    """Return the codes of the errors, without those that the description of the changeset states anyway."""
+    """Return the codes of the errors, except those that the description of the changeset already mentions."""
     errors = dict.fromkeys(each.code for each in findings if each.severity == "error")
     return [code for code in errors if code not in STATED_CODES]
 
@@ -94,7 +94,7 @@ def _describe_tests(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) 
 
 
 def _list_own_red_tests(each: ChangesetEvidence) -> Iterator[str]:
-    """Yield the red tests without those that fail only because their file imports a new name."""
+    """Yield the red tests, except those that fail only because their file imports a new name."""
     runs = (each.red.base_run, each.red.head_run) if each.red else (None, None)
     passed = {result.id for result in runs[0].story if result.outcome == "passed"} if runs[0] else set()
     passed = set(map(strip_test_parameters, passed))

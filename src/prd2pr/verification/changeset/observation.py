@@ -40,7 +40,7 @@ def observe_changeset(
 ) -> tuple[ChangesetEvidence, ...]:
     """Gather the evidence about the changes between two trees or commits, for each stack that they touch.
 
-    `refactoring` says who claims that behavior is unchanged.
+    `refactoring` names the source of the claim that behavior is unchanged.
     """
     whole = load_tree_pair(context.git, context.rules, base, head, with_state=False)
     stacks = _find_changed_stacks(context, whole)
@@ -60,7 +60,7 @@ def _find_changed_stacks(context: GatherContext, pair: TreePair) -> tuple[Stack,
 
 
 def _isolate_stack(pair: TreePair, stack: Stack, context: GatherContext) -> TreePair:
-    """Return the pair in which only this stack's files differ."""
+    """Return the pair of trees with all files outside this stack as they are at the base."""
     others = (each for each in pair.changes if find_owner(each.path, context.stacks, ENDINGS) != stack)
     base = context.git.edit_tree(pair.base.tree, collect_updates(others))
     return load_tree_pair(context.git, context.rules, base, pair.head.tree, with_state=False)
@@ -162,7 +162,7 @@ class Observation:
 
     @cached_property
     def _fixed(self) -> tuple[str, ...]:
-        """The tests that failed before and pass now, and that the changeset did not change."""
+        """The unchanged tests that failed before and pass now."""
         if self._red_tests:
             return ()
         now = self._head_report.by_id()
@@ -221,7 +221,7 @@ class Observation:
         yield from analyze_step(case).find_source_facts(set())
 
     def _observe_undone(self) -> dict[str, object]:
-        """Undo the change of one function at a time, and compare old and new code where no test notices."""
+        """Undo the change of one function at a time. Where no test detects that, compare the old and the new code."""
         if not is_python_stack(self.parts.stack):
             return {}
         pair = self._make_case(Phase.GREEN, self.parts.tested, self.parts.pair.head.tree).pair
@@ -252,9 +252,9 @@ class Observation:
 
 
 def plan_undone_changes(before: Mapping[str, str], after: Mapping[str, str], tests: Mapping[str, str]) -> MutationPlan:
-    """Plan one fault for each function that exists in both versions: its old text.
+    """Plan one fault for each function that exists in both versions: its old source.
 
-    The plan is empty if only one function changed, since the tests that were red have shown that they need it.
+    The plan is empty if only one function changed, because the red tests have already shown that they need this change.
     """
     faults = [fault for path, text in sorted(after.items()) for fault in _undo_file(path, before.get(path, ""), text)]
     changed = sum(

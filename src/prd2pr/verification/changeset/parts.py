@@ -107,10 +107,10 @@ class ChangesetParts:
 
     @cached_property
     def former(self) -> str:
-        """The head with the tests of the base.
+        """The head with the test files of the base.
 
-        Imports of names that the new source no longer has are left out of Python tests, so that one removed function
-        does not stop all old tests of a file.
+        Python tests lose their imports of names that the new source no longer has, so that one removed function does
+        not break all old tests of a file.
         """
         before, after = self.pair.base, self.pair.head
         old: dict[str, bytes | BlobRef | None] = {
@@ -128,7 +128,7 @@ class ChangesetParts:
         return self.git.edit_tree(tree, updates) if updates else tree
 
     def list_changed_code(self) -> tuple[ChangedCode, ...]:
-        """Return the functions that changed, or the files in which no function can be named."""
+        """Return the functions that changed, or the whole file if its functions cannot be identified."""
         paths = {change.path for change in self.visible}
         before, after = (side.texts(lambda path: path in paths) for side in (self.pair.base, self.pair.head))
         found: list[ChangedCode] = []
@@ -155,7 +155,7 @@ def _get_ref(blob: str, mode: str, gone: bool) -> BlobRef | None:
 
 
 def find_reached_sources(sources: Mapping[str, str], tests: Iterable[str]) -> tuple[str, ...]:
-    """Return the source files that define a name that occurs in the tests, those with most such names first."""
+    """Return the source files that define names used in the tests, those with the most such names first."""
     words = {word for text in tests for word in _WORD.findall(text)}
     hits = {path: len({*_DEFINITION.findall(text)} & words) for path, text in sources.items()}
     ranked = sorted((path for path, hit in hits.items() if hit), key=lambda path: (-hits[path], path))
@@ -216,7 +216,7 @@ def _list_bound_names(text: str) -> frozenset[str] | None:
 
 
 class _AnnotationRemover(ast.NodeTransformer):
-    """Remove what only type checkers read. Decorators may read annotations, so decorated functions keep theirs."""
+    """Removes what only type checkers read. Decorators may evaluate annotations, so decorated functions keep theirs."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._strip_function(node)

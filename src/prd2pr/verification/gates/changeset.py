@@ -1,4 +1,4 @@
-"""CHANGESET: whether a pull request of any form proves what it changes, for `prd2pr check`."""
+"""CHANGESET: judge whether the tests of a pull request prove its changes, for `prd2pr check`."""
 
 from __future__ import annotations
 
@@ -271,7 +271,10 @@ def _check_results(evidence: ChangesetEvidence) -> Iterator[Finding]:
 
 
 def _is_replaced(test: str, evidence: ChangesetEvidence) -> bool:
-    """Return whether the test is in a changed file: `EarlierTest` covers its loss unless it moved unchanged."""
+    """Return whether the test is in a changed file.
+
+    If it is missing there, `EarlierTest` reports it, unless it moved unchanged.
+    """
     changed = {change.path for change in evidence.changes}
     return test.partition("::")[0] in changed
 
@@ -307,7 +310,7 @@ def _check_earlier_test(each: EarlierTest, *, replaced: bool) -> Iterator[Findin
 
 
 def is_requirement_change(test: EarlierTest) -> bool:
-    """Return whether the new source breaks the old version of a test on purpose: its new version requires that."""
+    """Return whether the old version of a test fails because its requirement changed, as its new version shows."""
     return bool(test.successor) and test.on_new_source != "passed"
 
 

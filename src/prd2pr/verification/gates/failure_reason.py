@@ -1,4 +1,4 @@
-"""RED: tell a test that fails because the planned code is missing from one whose failure proves nothing."""
+"""RED: distinguish a test that fails because the planned code is missing from one whose failure proves nothing."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _is_on_subject(failure: Failure, evidence: Evidence) -> bool:
 
 
 def _is_environment_failure(failure: Failure, evidence: Evidence) -> bool:
-    """Return whether a DNS lookup failed, the recursion limit was reached, or a library lacks the attribute."""
+    """Return whether a failed DNS lookup, the recursion limit or an attribute missing in a library is the cause."""
     if failure.exception in {"gaierror", "RecursionError", "MemoryError"} or _UNRESOLVED.search(failure.message):
         return True
     lacking = _LIBRARY_LACKS.search(failure.message) if failure.exception == "AttributeError" else None
@@ -247,7 +247,7 @@ def _classify_missing_without_design(failure: Failure, evidence: Evidence) -> Wr
 def _is_namesake(name: str, evidence: Evidence) -> bool:
     """Return whether a flat project has tests named after this module, such as `test_markdown.py` for `markdown`.
 
-    The module is then expected to be the project's own.
+    The module is then expected to belong to the project.
     """
     top = name.partition(".")[0]
     tests = {change.path.rpartition("/")[2] for change in evidence.changes if change.kind is PathKind.TEST}

@@ -109,7 +109,7 @@ def _explain_drop(dropped: DroppedExample) -> str:
 
 
 def concerns_hidden_examples(finding: Finding) -> bool:
-    """Return whether a finding of GREEN is about hidden examples alone."""
+    """Return whether a GREEN finding is only about hidden examples."""
     return finding.code == "GRN308" or finding.message == CONCEALED
 
 

@@ -129,7 +129,7 @@ def check_integrated(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding
 
 
 def _check_moves(evidence: Evidence) -> Iterator[Finding]:
-    """Check that every change is a moved test, which is deleted and added with the same blob, or a living doc."""
+    """Check that every change is either a living doc or a moved test, deleted and added with the same blob."""
     added = {change.path: change for change in evidence.changes if change.status == "added"}
     gone = [change for change in evidence.changes if change.status == "deleted"]
     targets: set[str] = set()
@@ -152,7 +152,7 @@ def _check_moves(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _check_written_file(evidence: Evidence, change: Change) -> Iterator[Finding]:
-    """Check that a file that was not moved is a living doc and is identical to its rendering."""
+    """Check that a file that is not a moved test is a living doc with exactly the rendered content."""
     if change.path not in evidence.living_docs or not is_plain_file_change(change):
         what = f"{change.status.replace('_', ' ')}; integration only moves tests and writes the living docs"
         yield make_finding("INT101", what, path=change.path)

@@ -149,9 +149,10 @@ def check_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
 
 
 def check_verified_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
-    """Check that tests of existing code notice when it changes.
+    """Check that tests of existing code detect changes of that code.
 
-    Single survivors are reported only if there are too many: nobody wrote this code for the story's criteria.
+    Single survivors are reported only if there are too many, because the code was not written for this story's
+    criteria.
     """
     mutation = evidence.bite
     if mutation is None:  # nothing that the tests import can be mutated
@@ -258,7 +259,7 @@ def _report_unjudged(mutation: MutationResult) -> Iterator[Finding]:
 
 
 def _report_untried(evidence: Evidence, mutation: MutationResult) -> Iterator[Finding]:
-    """Report the mutation layers that found nothing to try in a language other than Python."""
+    """Report the kinds of mutations for which nothing could be tried in a language other than Python."""
     if evidence.stack is None:
         return
     tried = {
@@ -316,7 +317,7 @@ def _is_new_public_function(evidence: Evidence, function: str) -> bool:
 
 
 def _check_new_survivors(before: MutationResult, after: MutationResult) -> Iterator[Finding]:
-    """Check for mutants that survive now although the same mutants in the same function were all killed before."""
+    """Report mutants that survive now although all mutants of the same kind in the same function were killed before."""
     outcomes: dict[tuple[str, str], set[str]] = {}
     for each in before.judged:
         outcomes.setdefault((each.function, each.change), set()).add(each.outcome)

@@ -1,4 +1,4 @@
-"""REFACTOR: behavior is unchanged and the code is measurably better, or the step says that it changes nothing."""
+"""REFACTOR: behavior is unchanged and the code is measurably better, or the step declares that it changes nothing."""
 
 from __future__ import annotations
 
@@ -278,7 +278,10 @@ def _check_signatures(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _find_signature(name: str, after: Mapping[str, Signature], hops: int = 10) -> Signature | None:
-    """Return the signature of a public name, following a class or module that moved and is imported again here."""
+    """Return the signature of a public name.
+
+    A class or module that moved and is imported here is followed to its new place.
+    """
     if name in after or not hops:
         return after.get(name)
     owner, _, member = name.rpartition(".")
@@ -366,7 +369,7 @@ def _check_measures(before: Mapping[str, int], after: Mapping[str, int]) -> Iter
 
 
 def _is_slight_increase(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Return whether the metric grew no more than extracting a variable or a function explains.
+    """Return whether the metric grew only as much as extracting a variable or a function explains.
 
     That is a few lines, and one point of complexity per new function.
     """

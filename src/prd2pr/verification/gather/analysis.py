@@ -29,9 +29,10 @@ class RedReading:
 
 
 class StepAnalysis(ABC):
-    """Reads the texts of one step in one language.
+    """Reads the source and test files of one step in one language.
 
-    Checks that a language does not have keep the defaults of this class and are listed in `languages.capabilities`.
+    For checks that a language does not have, the defaults of this class apply. `languages.capabilities` lists these
+    checks.
     """
 
     # Whether mutation testing also runs the tests in other circumstances: in another order, twice, at another time.
@@ -66,7 +67,10 @@ class StepAnalysis(ABC):
 
     @abstractmethod
     def read_red(self, touched: tuple[str, ...], modules: tuple[str, ...], head: RunReport) -> RedReading:
-        """Find the story's tests. `touched` are the changed files of the tests, and `modules` those with tests."""
+        """Find the story's tests.
+
+        `touched` are the changed test files and helpers, and `modules` those that contain tests.
+        """
 
     # --- GREEN and REFACTOR -------------------------------------------------------------------------------------------
 
@@ -75,7 +79,7 @@ class StepAnalysis(ABC):
         """Return the tests that a person's commits left failing for GREEN."""
 
     def restore_stopped_tests(self, claimed: tuple[str, ...]) -> tuple[str, ...]:
-        """Replace tests in files that RED made impossible to import by those that passed there before RED."""
+        """Replace the tests of files that RED made impossible to import by the tests that passed in them before RED."""
         return claimed
 
     def list_protecting_tests(self) -> tuple[str, ...]:
@@ -83,7 +87,7 @@ class StepAnalysis(ABC):
         return ()
 
     def find_oracle_blobs(self) -> dict[str, str]:
-        """Map each changed file outside the test directories that the tests compare with to its blob before."""
+        """Map changed files with expected results outside the test directories to their blobs before the step."""
         return {}
 
     def find_removal(self, _kept: set[str]) -> Removal | None:
@@ -99,7 +103,7 @@ class StepAnalysis(ABC):
         return MutationPlan()
 
     def drop_exempt_results(self, mutation: MutationResult) -> MutationResult:
-        """Return the result without differences that the tests cannot notice."""
+        """Return the result without differences that tests are not expected to detect."""
         return mutation
 
     def start_comparison(

@@ -52,7 +52,7 @@ class GatherCase:
 
     @cached_property
     def base_report(self) -> RunReport:
-        """The run of the whole suite before the step. It is usually cached from the previous step."""
+        """The run of the whole suite before the step, which is usually cached from the previous step."""
         report = self.context.runner.run(build_suite_request(self.context, self.pair.base.tree, self.stack))
         if report.exit_status == PYTEST_USAGE_ERROR and is_python_stack(self.stack):
             raise CannotJudge(
@@ -134,12 +134,12 @@ def find_parent_directories(paths: Iterable[str]) -> set[str]:
 
 
 def list_restored_blobs(locked: Iterable[LockedFile]) -> dict[str, str]:
-    """Map the path of each locked file that differs to the blob that the test run must use instead."""
+    """Map the path of each changed locked file to its original blob, which the test run must use instead."""
     return {file.path: file.expected for file in locked if file.actual != file.expected}
 
 
 def is_passing(tests: tuple[str, ...], head: RunReport) -> bool:
-    """Return whether the run is honest and all of these tests passed."""
+    """Return whether the run can be trusted and all of these tests passed."""
     outcomes = {test: result.outcome for test, result in head.by_id().items()}
     return head.honest and all(outcomes.get(test) == "passed" for test in expand_test_ids(tests, head))
 

@@ -22,7 +22,7 @@ def exclude_flaky_tests(
     head: str,
     restore: Mapping[str, str] = NO_FILES,
 ) -> Comparison:
-    """Move suspects that can pass at head and can fail at base from `regressed` to `unsteady`."""
+    """Move suspects that sometimes pass at head and sometimes fail at base from `regressed` to `unsteady`."""
     if not suspects or len(suspects) > MAX_SUSPECTS:
         return comparison
     passing = _find_tests_ending(runner, head, suspects, "passed", restore)

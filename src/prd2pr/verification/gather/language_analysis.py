@@ -143,7 +143,7 @@ class LanguageAnalysis(StepAnalysis):
         return [DeclaredTestCase(test, 0, 0, "", f"{test.partition('::')[2]}\n{text}") for test, text in files.items()]
 
     def _list_project_names(self, missing: set[str]) -> tuple[str, ...]:
-        """Return the project's modules, and the public names of modules that a missing symbol points into."""
+        """Return the project's modules, and the public names of the modules to which a missing name refers."""
         parents = {name.rpartition(".")[0] for name in missing} | missing
         modules = {path: self.language.name_module(path) for path in self._source_after}
         found = set(sorted(set(modules.values()))[:MAX_NAMED_MODULES])

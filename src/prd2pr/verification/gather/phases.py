@@ -134,7 +134,7 @@ def _gather_locked(analysis: StepAnalysis) -> Evidence:
 
 
 def _list_claimed_tests(analysis: StepAnalysis) -> tuple[str, ...]:
-    """Return the tests proved RED; for a person's commits, those that they left failing."""
+    """Return the tests that GREEN must make pass: those proved RED, or those that a person's commits left failing."""
     case = analysis.case
     if case.phase is Phase.REFACTOR:
         # Failures before a person's refactoring are baseline; the comparison covers passing tests.
@@ -161,7 +161,10 @@ def _start_mutations(
     *,
     ways: bool,
 ) -> MutationTrial | None:
-    """Start mutating the code that the first side adds; None without tests and for stories that need none."""
+    """Start mutating the code that the first tree adds.
+
+    Return None without tests and for stories that need no mutation testing.
+    """
     story, context = analysis.case.story, analysis.case.context
     if not tests or (story and story.kind in UNTESTED_KINDS):
         return None

@@ -140,7 +140,10 @@ def analyze_step(case: GatherCase) -> StepAnalysis:
 
 
 def _gather_with_hidden_examples(case: GatherCase, examples: HiddenExamples) -> Evidence:
-    """Gather with the hidden examples in place. The recorded head tree contains them in GREEN but not in RED."""
+    """Gather evidence with the hidden examples in place.
+
+    The recorded head tree contains them in GREEN, but not in RED.
+    """
     red, given, files = case.phase is Phase.RED, case.pair, examples.files
     base = given.base if red else add_missing_files(given.base, files, over=True)
     whole = replace(case, pair=replace(given, base=base, head=add_missing_files(given.head, files)))

@@ -88,7 +88,7 @@ class PythonAnalysis(StepAnalysis):
     isolates_trials = True
 
     def find_canary_directories(self, tests: Iterable[tuple[str, str]]) -> set[str]:
-        """Leave out tests that left the directories that pytest collects."""
+        """Return the directories of the tests, except those that pytest no longer collects after the step."""
         project = read_pytest_project(self.pair.head)
         return super().find_canary_directories(
             (old, new) for old, new in tests if is_run_by_default(project, new) or not is_run_by_default(project, old)

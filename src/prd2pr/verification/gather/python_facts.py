@@ -62,7 +62,7 @@ def find_shadowing_modules(pair: TreePair, base: RunReport) -> Iterator[Fact]:
 
 
 def _list_known_names(pair: TreePair, base: RunReport) -> frozenset[str]:
-    """Return the imported standard library and helper modules, and all imports of files whose tests passed before."""
+    """Return imported standard library and helper modules, and all imports of files whose tests passed before."""
     ran = {result.id.partition("::")[0] for result in base.results if result.outcome == "passed"}
     helpers = {PurePosixPath(path).stem for path in pair.base.support_texts}
     found: set[str] = set()
@@ -172,7 +172,7 @@ def find_changed_source_facts(pair: TreePair, test_files: Iterable[str], phase: 
 
 
 def find_data_facts(pair: TreePair, phase: Phase) -> tuple[Fact, ...]:
-    """Return the facts about data files that REFACTOR changed. They may be reformatted, but not changed otherwise."""
+    """Return the facts about data files that REFACTOR changed. It may reformat them, but not change their values."""
     if phase is not Phase.REFACTOR:
         return ()
     changed = {

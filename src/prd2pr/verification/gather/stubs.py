@@ -57,9 +57,10 @@ class _StubTrial:
 def start_stub_runs(
     runner: TestRunner, pair: TreePair, fresh: tuple[str, ...], head: RunReport, planned: tuple[str, ...]
 ) -> Callable[[], tuple[Fact, ...]]:
-    """Start running the new tests that fail because a name is missing. The returned function waits for the facts.
+    """Start running the new tests that fail because a name is missing.
 
-    There are no facts if the tests are too many or too slow. `planned` lists the names in the design.
+    Return a function that waits for the resulting facts. There are no facts if there are too many tests or if they are
+    too slow. `planned` lists the names in the design.
     """
     wanted = [result for result in head.results if result.id in set(fresh) and _is_missing_symbol(result.failure)]
     if not wanted or len(wanted) > MAX_TESTS or sum(result.seconds for result in wanted) > MAX_SECONDS:

@@ -1,4 +1,4 @@
-"""Gather for a stack in a subdirectory as if it were a repository, and map the paths back.
+"""Gather evidence for a stack in a subdirectory as if it were a repository, and convert the paths back.
 
 Imports, configuration and test paths are relative to the stack's root, so the code that reads Python needs no special
 case.
@@ -49,7 +49,7 @@ def _add_hidden_examples(pair: TreePair, phase: Phase, story: StoryContext | Non
 
 
 def _list_locked_outside(pair: TreePair, phase: Phase, expected: dict[str, str]) -> tuple[LockedFile, ...]:
-    """Return the changed test files and settings of the other stacks, which are locked too."""
+    """Return the changed test files and settings of the other stacks, which a story may not change either."""
     return () if phase is Phase.RED else pair.list_locked_files(expected, lambda _: False)
 
 

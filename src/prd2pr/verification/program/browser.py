@@ -1,7 +1,7 @@
 """Program that runs in the sandbox: start the project's server, wait until it answers, and take screenshots.
 
 It uses only the standard library, reads its request as JSON from standard input, and writes one line to standard
-output, which is empty or says what went wrong.
+output: an error message, or an empty line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def take_screenshots(request: dict[str, Any], server: subprocess.Popen[bytes]) -> str:
-    """Take all screenshots. Return what went wrong, or an empty string."""
+    """Take all screenshots. Return an error message, or an empty string."""
     place = urlsplit(request["url"])
     problem = wait_for_page(place.hostname or "127.0.0.1", place.port or 80, request["ready_seconds"], server)
     if problem:
@@ -54,7 +54,7 @@ def take_screenshots(request: dict[str, Any], server: subprocess.Popen[bytes]) -
 
 
 def wait_for_page(host: str, port: int, seconds: float, server: subprocess.Popen[bytes]) -> str:
-    """Wait until the port accepts connections. Return what went wrong, or an empty string."""
+    """Wait until the port accepts connections. Return an error message, or an empty string."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if server.poll() is not None:
@@ -68,7 +68,7 @@ def wait_for_page(host: str, port: int, seconds: float, server: subprocess.Popen
 
 
 def take_screenshot(request: dict[str, Any], url: str, file: str) -> str:
-    """Take one screenshot. Return what went wrong, or an empty string."""
+    """Take one screenshot. Return an error message, or an empty string."""
     width, height = request["size"]
     profile = f"--user-data-dir={request['profile']}"
     command = [

@@ -26,7 +26,7 @@ ENV_PROGRAM = "/usr/bin/env"  # finds a program by its name, which the sandbox d
 
 @dataclass(frozen=True)
 class ProgramSandbox:
-    """What running a program needs: how to export a tree, the project's interpreter, and whether to use a sandbox."""
+    """The settings for running a program: export of trees, the project's interpreter, and use of a sandbox."""
 
     export: Export
     find_python: Callable[[], Path]
@@ -64,7 +64,7 @@ class Checkout:
 
     @property
     def out(self) -> Path:
-        """The directory for files that are read afterwards."""
+        """The directory into which the program writes files that are read afterwards."""
         return self.run / "out"
 
     def execute(self, argv: Sequence[str], seconds: int, job: Mapping[str, Any] | None = None) -> ProcessRecord:
