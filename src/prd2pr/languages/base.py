@@ -12,7 +12,7 @@ from prd2pr.languages.mutation_plan import Edit, Fault, ReturnReplacement
 
 @dataclass(frozen=True)
 class DeclaredTestCase:
-    """A test that a file declares."""
+    """A test that a test file declares."""
 
     id: str  # path::suite > title, with a number if the title occurs twice
     line: int

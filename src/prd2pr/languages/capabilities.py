@@ -118,10 +118,10 @@ LAYERS: tuple[CheckLayer, ...] = (
 
 
 def list_unchecked_layers(runner: str, phase: Phase) -> tuple[str, ...]:
-    """Return the layers that a verdict of this phase reports as missing."""
+    """Return the kinds of checks that a verdict of this phase reports as missing."""
     return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
 
 
 def list_never_checked_layers(runner: str) -> tuple[str, ...]:
-    """Return the layers that this runner lacks in every phase."""
+    """Return the kinds of checks that do not exist for this runner in any phase."""
     return tuple(each.name for each in LAYERS if runner not in each.runners)

@@ -13,7 +13,7 @@ Constant = int | float | str
 
 @dataclass(frozen=True)
 class DifferentialTarget:
-    """A function of the old code, identified by file and first line. `line_now` is its line in the new code."""
+    """A function of the old code, identified by file and first line. `line_now` is its first line in the new code."""
 
     id: str
     name: str  # name inside its module, such as Cart.total
@@ -30,7 +30,7 @@ class DifferentialTarget:
 
 @dataclass(frozen=True)
 class DifferentialPlan:
-    """The code to compare before and after the step, and the inputs to compare it with."""
+    """The code to compare before and after the step, and the inputs with which it is called."""
 
     targets: tuple[DifferentialTarget, ...] = ()
     old: tuple[tuple[str, str | None], ...] = ()  # changed files before the step; None if the file is new

@@ -1,4 +1,4 @@
-"""Hidden examples as a test file: written from single examples, so that each can be dropped, and checked before use."""
+"""Write hidden examples to a test file, one test each so that an example can be dropped, and check them before use."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def find_invalid_examples(
 ) -> dict[int, str]:
     """Return the examples that cannot be used, by number, with the reason.
 
-    `given` are texts of the PRD and its criteria, whose examples no hidden example may contradict. Other languages than
-    Python are checked by running them.
+    `given` are texts of the PRD and its criteria, whose examples no hidden example may contradict. Examples in
+    languages other than Python are checked by running them.
     """
     if not is_python_stack(stack):
         return {each.number: "it is empty" for each in examples if not each.lines.strip()}

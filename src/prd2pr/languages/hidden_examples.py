@@ -147,7 +147,7 @@ def _filter_coverage(
 
 
 def _remove_from_run(run: RunSummary, paths: frozenset[str], is_hidden: Callable[[str], bool]) -> RunSummary:
-    """Filter the lists of a run. Its counts remain those of the whole run."""
+    """Remove hidden examples from the lists of a run, or keep only them. The counts remain those of the whole run."""
     return run.model_copy(
         update={
             "story": tuple(result for result in run.story if not is_hidden(result.id)),

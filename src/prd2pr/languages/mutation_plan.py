@@ -19,7 +19,10 @@ FaultKind = Literal["knock_out", "mutant", "perturbation"]
 
 @dataclass(frozen=True)
 class Fault:
-    """A deliberate fault. `statement` is the start, end and first line of the top-level statement around the edit."""
+    """A deliberate fault.
+
+    `statement` is the start, end and first line of the top-level statement that contains the edit.
+    """
 
     id: str
     kind: FaultKind
@@ -68,7 +71,7 @@ class MutationPlan:
 
 
 def rank_faults(faults: Iterable[Fault], seed: str, most: int) -> tuple[Fault, ...]:
-    """Choose up to `most` faults in seeded order, taking one per line first.
+    """Choose up to `most` faults in a seeded random order, preferring one fault per line.
 
     Faults on the same line are often detected together.
     """

@@ -61,7 +61,7 @@ class MutationRun:
         )
 
     def _check_baseline(self, report: RunReport) -> tuple[str, ...]:
-        """Return the problems, which are empty if all tests pass without a fault."""
+        """Return the reasons why the run without a fault is not a valid baseline. Empty if all tests pass."""
         if not report.honest:
             return report.problems
         outcomes = {test: result.outcome for test, result in report.by_id().items()}
@@ -122,7 +122,7 @@ class MutationRun:
     def _run_replacements(self, answers: Iterable[ReturnReplacement]) -> set[str] | None:
         """Return the tests that fail with these replacements, or None if the code does not build.
 
-        A timeout is a failure.
+        A test that times out counts as failed.
         """
         edits: dict[str, tuple[Edit, ...]] = {}
         for each in answers:

@@ -1,4 +1,4 @@
-"""Look up a language or a test runner by name. Only the one that is wanted is imported."""
+"""Look up a language or a test runner by name. Its module is imported on first use."""
 
 from __future__ import annotations
 

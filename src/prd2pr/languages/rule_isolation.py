@@ -1,4 +1,4 @@
-"""Run each rule by itself: a rule that crashes is reported as a fact, and all other rules still judge.
+"""Run each rule in isolation: a rule that crashes is reported as a fact, and all other rules still run.
 
 A crash never ends a run, and it never accepts a step: `RUN111` is an error whose severity cannot be changed. Rules that
 only warn report `RUN112` instead, which is a warning.
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 
 
 def collect_facts(rule: Callable[P, Iterable[Fact]], /, *args: P.args, **named: P.kwargs) -> tuple[Fact, ...]:
-    """Return the facts of a rule, or the fact that it crashed."""
+    """Return the facts of a rule, or a fact that describes its crash."""
     try:
         return tuple(rule(*args, **named))
     except Prd2prError:

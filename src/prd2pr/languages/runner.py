@@ -1,4 +1,4 @@
-"""Clean test runs outside Python, as isolated as those of pytest, for each `RunnerKind`."""
+"""Clean test runs outside Python, for each `RunnerKind`. They are as isolated as those of pytest."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class LanguageRunner:
         return self._tools
 
     def identity(self) -> str:
-        """Return a digest of everything except the request that a result depends on. Result caches use it."""
+        """Return a digest for result caches, of everything on which a result depends except the request."""
         ours = [
             path.read_text(encoding="utf-8")
             for path in (LAUNCHER, *sorted(self._programs_directory.iterdir()))
@@ -153,7 +153,10 @@ class LanguageRunner:
         return result
 
     def start_differential_run(self, _: DifferentialRequest) -> Callable[[], DifferentialResult]:
-        """Return a problem, because this layer does not exist outside Python. Verdicts report it as missing."""
+        """Return a result with a problem, because comparing old and new code is supported only for Python.
+
+        Verdicts report the check as missing.
+        """
         return lambda: DifferentialResult(problems=(f"old and new code are not compared in {self.stack.language}",))
 
     # --- before -------------------------------------------------------------------------------------------------------
@@ -278,7 +281,7 @@ class LanguageRunner:
     def _find_rewritten_files(self, prepared: PreparedRun, checkout: Path) -> list[str]:
         """Return a problem for each file that changed during the run.
 
-        It could have affected test files that ran later.
+        Such a change could have affected tests that ran later.
         """
         now = self._digests(checkout)
         changed = [path for path, digest in prepared.written.items() if now.get(path) != digest]
@@ -349,7 +352,7 @@ def _draw_canary_names(draw: secrets.SystemRandom) -> tuple[str, ...]:
 def _parse_events(
     watched: ProcessRecord, nonce: str, programs: tuple[tuple[RunnerProgram, str], ...]
 ) -> tuple[tuple[ProgramOutput, ...], bool, list[str]]:
-    """Return each program's output, whether the launcher finished, and problems with foreign events."""
+    """Return each program's output, whether the launcher finished, and problems caused by foreign lines."""
     texts: list[list[str]] = [[] for _ in programs]
     last: list[dict[str, Any]] = [{} for _ in programs]
     ended, foreign = False, []

@@ -101,7 +101,7 @@ def _prefix_value(value: Any, root: str) -> Any:
 
 
 def relativize_rules(rules: PathRules, root: str) -> PathRules:
-    """Return the rules that apply below `root`, relative to `root`."""
+    """Return the rules for paths below `root`, with their patterns made relative to `root`."""
     kinds = (rules.source, rules.tests, rules.protected)
     source, tests, protected = (
         tuple(_relativize(each, root) for each in kind if _is_below(each, root)) for kind in kinds

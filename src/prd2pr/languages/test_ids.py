@@ -1,4 +1,4 @@
-"""Test ids outside Python: `path::suite > title`, with `[…]` for the cases of a title with placeholders."""
+"""Test ids in languages other than Python: `path::suite > title`, with the parameters of a case in `[…]`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_test_id(path: str, titles: Iterable[str]) -> str:
 
 
 class IdAssigner:
-    """The ids of one file's test results, which are the declared ids where they exist."""
+    """Assigns ids to the test results of one file. A result with a declared test gets its id."""
 
     def __init__(self, path: str, declared: Sequence[DeclaredTestCase]) -> None:
         self._path = path

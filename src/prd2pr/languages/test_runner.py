@@ -97,7 +97,7 @@ class TestRunner(Protocol):
 
 @dataclass(frozen=True)
 class SurveyResult:
-    """A run with the files that each test file entered. It informs roles and is not evidence."""
+    """A test run with the files that each test file executed. Roles use it; it is not evidence."""
 
     report: RunReport
     reached: Mapping[str, frozenset[str]] | None  # test file -> files of the project; None if unknown
@@ -133,5 +133,5 @@ class PythonRunner(Protocol):
 @runtime_checkable
 class CoverageMeter(Protocol):
     def measure_coverage(self, code_tree: str) -> LineReport | None:
-        """Run the whole suite once more and return the executed lines, or None if the project has no such tool."""
+        """Run the whole suite again and return the executed lines, or None if the project has no coverage tool."""
         ...

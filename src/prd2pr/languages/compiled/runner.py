@@ -1,4 +1,4 @@
-"""Read the runs of test binaries and cross-check them, because their output is not trusted.
+"""Run test binaries and cross-check their output, because it is not trusted.
 
 Each binary runs twice: first all tests, with canaries that must fail, and then the tests that passed, without canaries.
 """
@@ -71,7 +71,7 @@ class BinaryRuns(Generic[Report]):
 
 @dataclass(frozen=True, eq=False)
 class BinaryReader(Generic[Report]):
-    """How to read the events and results of a language's test binaries."""
+    """The way in which a language's test binaries report events and results."""
 
     event_key: str  # key of the binary's name in events
     places_key: str  # key of the places of its tests in the last event
@@ -175,7 +175,7 @@ def make_program(
     order: ProgramEvent,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RunnerProgram, ...]:
-    """Return the prd2pr program that builds and runs all tests."""
+    """Return the prd2pr program that builds and runs all tests inside the sandbox."""
     return (
         RunnerProgram(
             argv=(context.python, "-I", "-S", "-B", f"{context.ours}/{script}"),

@@ -43,7 +43,7 @@ _INDENT = 4
 
 
 def make_programs(context: RunnerContext, files: tuple[str, ...]) -> tuple[RunnerProgram, ...]:
-    """Return one program for each file if the command takes a file, otherwise one for all files."""
+    """Return one program for each file if the command accepts a file, otherwise one program for all files."""
     ordered = tuple(sorted(files, reverse=context.is_reversed))
     whole = [*context.stack.command, *context.arguments]
     if any(FILE in word for word in whole):
@@ -87,7 +87,7 @@ def read_junit_results(output: ProgramOutput, context: RunnerContext) -> Program
 
 
 def _check_files(ended: list[FinishedTest], context: RunnerContext) -> Iterator[str]:
-    """Report tests without a file, because tests are identified by their file."""
+    """Report results without a file, because tests are identified by their file."""
     lost = [each for each in ended if each.path == UNKNOWN_FILE]
     if lost and context.texts:
         yield (
@@ -154,7 +154,7 @@ def _make_titles(classname: str, name: str) -> tuple[str, ...]:
 def _find_path(
     case: ElementTree.Element, around: tuple[ElementTree.Element, ...], output: ProgramOutput, context: RunnerContext
 ) -> str:
-    """Return the file that the result names, otherwise the command's file, otherwise the file of the class."""
+    """Return the file named in the result, or else the command's file, or else the file of the test's class."""
     classname = case.get("classname") or ""
     named = [*(each.get("file") for each in (case, *around)), classname, *(each.get("name") for each in around)]
     for name in filter(None, named):
@@ -209,7 +209,7 @@ def read_tap_results(output: ProgramOutput, context: RunnerContext) -> ProgramRe
 
 
 def _drop_harness_line(text: str, planned: int) -> str:
-    """Drop the bare `ok` that `prove --verbose` appends to the lines of a file."""
+    """Remove the bare `ok` that `prove --verbose` appends to the lines of a file."""
     lines = text.splitlines()
     top_level = [at for at, line in enumerate(lines) if (found := _LINE.match(line)) and not found["indent"]]
     if len(top_level) == planned + 1 and lines[top_level[-1]].strip() == "ok":

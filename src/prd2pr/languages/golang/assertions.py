@@ -92,7 +92,7 @@ def find_assertions(node: Node, names: AssertionNames) -> Iterator[Assertion]:
 
 
 def _find_condition(call: Node, top: Node) -> Node | None:
-    """Return the nearest `if`, case or loop around the call. A loop counts because it may have no iterations."""
+    """Return the nearest `if`, case or loop around the call. A loop is included because it may have no iterations."""
     inner, parent = call, call.parent
     while parent is not None and inner.id != top.id:
         if parent.type == "if_statement":

@@ -32,7 +32,7 @@ def _get_kind(thrown: ThrownError) -> FailureKind:
 
 
 def _find_place(stack: str, context: RunnerContext) -> tuple[str, int]:
-    """Return the place of a failure. For a panic, this is the innermost frame in the project."""
+    """Return the file and line of a failure. For a panic, this is the innermost frame in the project."""
     plain = _PLACE.match(stack)
     if plain:
         return plain[1], int(plain[2])

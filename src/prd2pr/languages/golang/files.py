@@ -44,7 +44,7 @@ def name_package(path: str, root: Node) -> str:
 
 
 def _runs_at_start(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether the node runs when the package is loaded."""
+    """Return whether Go runs the node when it loads the package."""
     around = [each for each in ancestors(node) if each.type in {"function_declaration", "method_declaration"}]
     return not around or get_text(get_field(around[0], "name")) == "init"
 
@@ -55,7 +55,7 @@ def _is_in_test_main(node: Node, _: Sequence[str], __: Names) -> bool:
 
 
 def _runs_all(main: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether `TestMain` runs all tests and exits with their status."""
+    """Return whether this `TestMain` runs all tests and exits with their status."""
     parameters = list_children(get_field(main, "parameters"))
     context, text = get_text(get_field(parameters[0], "name")) if parameters else "", join_tokens(main)
     exits = re.findall(r"os \. Exit \( ([^)]*\)?) ?\)", text)

@@ -28,7 +28,7 @@ class ImportedName:
 
     @property
     def is_own(self) -> bool:
-        """Whether this is a package of the project or of a library, whose path starts with a host name."""
+        """Whether the imported package belongs to the project or to a library, whose path starts with a host name."""
         return not self.is_standard and not self.path.startswith(_TEST_LIBRARIES)
 
 

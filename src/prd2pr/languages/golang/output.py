@@ -69,7 +69,7 @@ def _record_end(found: BinaryOutput, outcome: str, name: str, seconds: float) ->
 
 @dataclass(frozen=True)
 class LogMessage:
-    """The log of a test, from the first line with a place on."""
+    """The log of a test, starting at the first line that names a file and line."""
 
     text: str = ""
     file: str = ""
@@ -77,7 +77,7 @@ class LogMessage:
 
 
 def extract_message(lines: list[str]) -> LogMessage:
-    """Return the log text with the last place in it, because earlier lines may be remarks."""
+    """Return the log text that follows the last file and line in it, because earlier lines may be remarks."""
     places = [(at, found) for at, line in enumerate(lines) if (found := _LOGGED.match(line))]
     if not places:
         return LogMessage("\n".join(line for line in lines if line.strip()).strip())

@@ -1,4 +1,7 @@
-"""The `go test` runner. A helper program builds and runs the binaries; their output is read and cross-checked here."""
+"""The `go test` runner.
+
+A helper program builds and runs the test binaries; this module reads and cross-checks their output.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ def _compare(change: SourceChange) -> Iterator[Fact]:
 
 
 def _check_helpers(change: SourceChange) -> Iterator[Fact]:
-    """Report changed functions that take a `*testing.T`. They assert on behalf of tests and are locked like them."""
+    """Report changed functions that take a `*testing.T`.
+
+    They are test helpers with assertions and are locked like tests.
+    """
     now = {each.name: join_tokens(each.node) for each in find_functions(change.after)}
     for each in find_functions(change.before):
         given = get_field(each.node, "parameters")
@@ -66,7 +69,7 @@ def _embeds(pattern: str, name: str) -> bool:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield the literal arguments of a call with the literal expected from it, including through `got := Earn(200)`."""
+    """Yield the literal arguments of calls with the expected literal result, also through `got := Earn(200)`."""
     literals = {node.id for node in file.find_nodes("literal")}
     bound = [(match["short.name"], list_children(match["short.value"])) for match in file.find("short.value")]
     for each in find_assertions(file.root, find_assertion_names(file.root)):

@@ -44,7 +44,7 @@ def find_subject_names(file: SyntaxFile) -> frozenset[str]:
 
 
 def uses_subject(file: SyntaxFile, node: Node, names: frozenset[str]) -> bool:
-    """Return whether the node mentions the tested code or starts a program, which may be the project's."""
+    """Return whether the node mentions the tested code or starts a program, which may be the project's own."""
     return file.syntax.mentions(node, names) or any(
         get_text(match["use.head"]) in _STARTS for match in file.find("use", node)
     )

@@ -58,7 +58,7 @@ def _check_test(file: SyntaxFile, test: GoTest, names: Names, fact: MakeFact) ->
 
 
 def _find_function(test: GoTest) -> Node:
-    """Return the function around a subtest, because it may create the values that the subtest checks."""
+    """Return the function that contains a subtest, because it may create the values that the subtest checks."""
     return [test.node, *ancestors(test.node)][-2]
 
 
@@ -105,7 +105,7 @@ def _is_in_goroutine(node: Node, top: Node) -> bool:
 
 
 def _may_return_before(node: Node, top: Node) -> bool:
-    """Return whether an earlier statement such as `if ok { return }` may leave the block."""
+    """Return whether an earlier statement, such as `if ok { return }`, may end the function before the node."""
     for parent in (*ancestors(node, top), top):
         if parent.type in {"block", "statement_list"}:
             before = [each for each in list_statements(parent) if each.end_byte <= node.start_byte]
@@ -119,7 +119,7 @@ def _has_exit(node: Node) -> bool:
 
 
 def _is_weak(each: Assertion) -> bool:
-    """Return whether the assertion only compares with nil."""
+    """Return whether the assertion only compares a value with nil."""
     if each.form in {"library", "helper"} or each.condition is None:
         return False
     pairs = list(find_comparisons(each.condition))

@@ -37,7 +37,7 @@ class CompilerError:
 
 
 def parse_errors(output: str) -> Iterator[CompilerError]:
-    """Yield each error once, because Maven prints them twice, with the symbol and location from the lines below it."""
+    """Yield each error once with the symbol and location from the lines below it. Maven prints every error twice."""
     found: list[CompilerError] = []
     for line in output.splitlines():
         if error := _ERROR.match(line):
@@ -82,7 +82,8 @@ def _make_thrown(error: CompilerError, path: str, text: str) -> ThrownError:
 def _is_own(package: str, text: str) -> bool:
     """Return whether the package belongs to the project.
 
-    It does if it shares the test's prefix, as `com.example.shop` and `com.example.points` do.
+    It does if it shares the first two components with the test's package, as `com.example.shop` and
+    `com.example.points` do.
     """
     own = read_package_name(text).split(".")
     return bool(own[0]) and package.split(".")[: min(2, len(own))] == own[:2]

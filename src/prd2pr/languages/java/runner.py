@@ -71,7 +71,7 @@ def _find_broken_files(fact: dict[str, Any], context: RunnerContext) -> Iterator
 
 
 def _locate_test(ended: FinishedTest, context: RunnerContext) -> FinishedTest:
-    """Find the file of a test, whose name may differ from its class. Gradle appends `()` to names."""
+    """Find the file of a test. Its name may differ from the class, and Gradle appends `()` to names."""
     titles = tuple(title.removesuffix("()") for title in ended.titles)
     if ended.path in context.texts:
         return replace(ended, titles=titles)

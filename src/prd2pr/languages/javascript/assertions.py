@@ -103,7 +103,7 @@ def _parse_plain_call(node: Node, name: str, arguments: list[Node], names: Asser
 
 
 def _parse_expect_call(node: Node, callee: Node, arguments: list[Node], names: AssertionNames) -> Assertion | None:
-    """Parse `expect(x).not.toBe(y)`. The matcher's call is the assertion."""
+    """Parse `expect(x).not.toBe(y)`. The returned assertion is the call of the matcher."""
     words: list[str] = []
     inner: Node | None = callee
     while inner is not None and inner.type == "member_expression":

@@ -81,7 +81,7 @@ def fold_constant(node: Node) -> str:
 
 
 def _find_aliases(root: Node) -> dict[str, str]:
-    """Return the other names of `process` and its members."""
+    """Map the names under which the file uses `process` and its members to the original names."""
     found = {"globalThis": "globalThis", "global": "globalThis", "window": "globalThis"}
     for each in read_imports(root):
         if each.source in {"process", "node:process"}:
@@ -112,7 +112,7 @@ def _check_member(node: Node, name: str, path: str) -> Iterator[Found]:
 
 
 def _is_whole(node: Node) -> bool:
-    """Return whether the object itself is used, rather than one of its members."""
+    """Return whether the whole object is used, not just one of its members."""
     return node.parent is None or node.parent.type not in {"member_expression", "subscript_expression"}
 
 

@@ -60,7 +60,10 @@ def _find_helpers(root: Node, names: AssertionNames) -> Iterator[tuple[str, set[
 
 
 def _make_edits(node: Node, tables: ValueOrigins) -> Iterator[tuple[Node, str]]:
-    """Yield nodes with their replacements. The node is the value itself or the literal that it comes from."""
+    """Yield each node and its replacement.
+
+    The node is the expected value or the literal from which that value comes.
+    """
     if other := _make_other_value(node):
         yield node, other
         return

@@ -123,7 +123,10 @@ def _relativize(place: str, context: RunnerContext) -> str:
 
 
 def _find_missing_name(thrown: ThrownError, message: str, at: str, path: str, context: RunnerContext) -> str:
-    """Return a name that the test imports but the project does not define, which CommonJS and bundlers allow."""
+    """Return a name that the test imports but the project does not define.
+
+    CommonJS and bundlers do not report such imports.
+    """
     if at != path:
         return ""
     if thrown.name == "ReferenceError" and (lacking := _NOT_DEFINED.search(message)):

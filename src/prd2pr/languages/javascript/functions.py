@@ -43,7 +43,7 @@ def _read_name(node: Node) -> str:
 
 
 def _read_bound_name(parent: Node) -> str:
-    """Return the name that an anonymous function is bound to."""
+    """Return the name to which an anonymous function is bound."""
     if parent.type == "variable_declarator":
         return get_text(get_field(parent, "name"))
     if parent.type in {"field_definition", "public_field_definition"}:

@@ -36,13 +36,13 @@ def _is_member(node: Node, words: Sequence[str], _: Names) -> bool:
 
 
 def _match_strings(node: Node, words: Sequence[str], _: Names) -> bool:
-    """Match the strings in the node, joined as in `"VI" + "TEST"`."""
+    """Match string literals in the node, including concatenated ones such as `"VI" + "TEST"`."""
     joined = "".join(read_string(each) for each in walk(node) if each.type == "string")
     return re.search(words[0], joined) is not None
 
 
 def _is_made_here(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether the error was created to inspect its stack. A caught error may be logged with its stack."""
+    """Return whether the error is created only to inspect its stack. Logging the stack of a caught error is allowed."""
     if node.type != "identifier":
         return _makes_error(node)
     bound = (each for each in walk(get_root(node)) if each.type == "variable_declarator")
@@ -70,7 +70,7 @@ def _is_standard(node: Node, words: Sequence[str], _: Names) -> bool:
 
 
 def _is_read(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether a call reads or loads the path."""
+    """Return whether the node is the argument of a call that reads or loads a path."""
     for parent in ancestors(node):
         if parent.type in FUNCTION_KINDS:
             return False
@@ -82,7 +82,7 @@ def _is_read(node: Node, _: Sequence[str], __: Names) -> bool:
 
 
 def _joins_strings(node: Node, _: Sequence[str], __: Names) -> bool:
-    """Return whether a string is in the same chain of operators, not in a call inside the chain."""
+    """Return whether the node concatenates a string. Strings in the arguments of a call do not count."""
     return any(_is_same_chain(each, node) for each in walk(node) if each.type in {"string", "template_string"})
 
 

@@ -28,7 +28,7 @@ class ImportedName:
         return is_own_source(self.source)
 
     def dotted(self, path: str) -> str:
-        """Return the name in designs: src.points.earn, or src.points for the whole module."""
+        """Return the name as written in designs: `src.points.earn`, or `src.points` for the whole module."""
         module = resolve_own_module(path, self.source)
         return module if self.name in {WHOLE_MODULE, "default"} else f"{module}.{self.name}"
 

@@ -26,8 +26,8 @@ _TYPED_PARAMETERS = ("(value, wholly, depth = 0)", "(value: any, wholly?: any, d
 def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind, tuple[Edit, ...]]]:
     """Yield edits that replace the return value, or that make the function do nothing.
 
-    A pure function gets a second replacement value instead, because a test that only checks for any result would notice
-    `undefined`.
+    For a pure function, the second edit returns another value instead, because a test that only checks that there is a
+    result would detect `undefined`.
     """
     function, body = changed.function, changed.body
     answers = _returns_value(function)
@@ -40,7 +40,7 @@ def replace_returns(changed: ChangedFunction) -> Iterator[tuple[ReplacementKind,
 
 
 def _make_other_return(changed: ChangedFunction, *, wholly: bool) -> tuple[Edit, ...]:
-    """Change only the return value, and keep the behavior, `this` and the arguments."""
+    """Change only the return value. The function still runs with the same `this` and arguments."""
     path, body = changed.path, changed.body
     name = f"prd2pr_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     later = any(each.type == "async" for each in changed.node.children)
@@ -76,7 +76,7 @@ def _is_marked(node: Node, words: set[str]) -> bool:
 
 
 def _walk_own(body: Node) -> Iterator[Node]:
-    """Yield the nodes of the body, without inner functions."""
+    """Yield the nodes of the body, except those of inner functions."""
     pending = [body]
     while pending:
         node = pending.pop()

@@ -1,4 +1,7 @@
-"""Determine whether a JavaScript function has side effects. In doubtful cases, it does."""
+"""Determine whether a JavaScript function has side effects.
+
+If that is unclear, the function is assumed to have them.
+"""
 
 from __future__ import annotations
 

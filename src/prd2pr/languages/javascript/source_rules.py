@@ -28,7 +28,7 @@ def _find_more(path: str, file: SyntaxFile) -> Iterator[Found]:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield the literal arguments of a call with the literal expected from it."""
+    """Yield the literal arguments of calls with the expected literal result."""
     literals = {node.id for node in file.find_nodes("literal")}
     for each in find_assertions(file.root, find_assertion_names(file.root)):
         if each.subject is not None and each.expected is not None and each.expected.id in literals:

@@ -46,7 +46,10 @@ class DeclarationCall:
 
 
 def map_runner_names(imports: Iterator[ImportedName]) -> dict[str, str]:
-    """Map local names to a runner's functions. The whole module node:test counts as `test`, however it is imported."""
+    """Map local names to a runner's functions.
+
+    If the whole module `node:test` is imported, its name counts as `test`.
+    """
     return {each.local: _get_runner_name(each) for each in imports if each.source in RUNNERS}
 
 

@@ -135,7 +135,7 @@ def _check_assertions(found: list[Assertion], test: JavaScriptTest, fact: MakeFa
 
 
 def _is_message_only(each: Assertion) -> bool:
-    """Return whether the second argument, as in `assert(half(300), 150)`, is a value to compare and not a message."""
+    """Return whether the second argument, as in `assert(half(300), 150)`, was meant to be compared."""
     kinds = {"number", "array", "object", "true", "false", "null", "regex", "unary_expression"}
     return each.form == "ok" and each.expected is not None and each.expected.type in kinds
 

@@ -115,7 +115,7 @@ class ValueOrigins:
     # --- whether only expectations use the value -----------------------------------------------------------
 
     def _is_only_expected(self, name: Node) -> bool:
-        """Return whether all uses of the name are expected values of assertions."""
+        """Return whether the name is used only as the expected value of assertions."""
         uses = [each for each in walk(self._root) if each.type == "identifier" and get_text(each) == get_text(name)]
         return all(_is_binding(each) or _is_expected_position(each) for each in uses)
 
@@ -159,7 +159,7 @@ def _find_column(pattern: Node | None, name: str) -> CaseColumn:
 
 
 def _find_position(parameters: list[Node], name: str) -> int:
-    """Return the parameter's position, because a row is spread over the parameters."""
+    """Return the parameter's position in the list. A table's row is spread over the parameters."""
     return next((at for at, each in enumerate(parameters) if _find_column(each, name) is None), _ABSENT)
 
 

@@ -1,4 +1,7 @@
-"""The `vitest` runner: one process for all files, with our reporter in the main process and tests in workers."""
+"""The `vitest` runner: one process for all files.
+
+Our reporter runs in the main process, and the tests run in workers.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def _read_path(fact: dict[str, Any], context: RunnerContext) -> str:
 
 
 def _make_finished(path: str, fact: dict[str, Any], setups: dict[tuple[str, str], ThrownError | None]) -> FinishedTest:
-    """Make a result. If a suite's set-up failed, its tests have failed there."""
+    """Make a test's result. If the set-up of its suite failed, the test has failed."""
     titles = tuple(str(fact.get("titles", "")).split("\0"))
     around = ["\0".join(titles[:end]) for end in range(1, len(titles))]
     setup = next((setups[path, name] for name in around if (path, name) in setups), None)

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _find_broken_files(output: str, here: str, files: list[str]) -> list[str]:
-    """Return the test files that do not compile, or nothing if other files are broken too."""
+    """Return the test files that do not compile, or nothing if other files do not compile either."""
     reported = {os.path.relpath(Path(here, path), here) for path in ERROR.findall(output)}
     own = {path for path in reported if path in files and Path(path).is_file()}
     return sorted(own) if reported == own else []

@@ -66,7 +66,7 @@ def _build(pipe: ResultPipe) -> list[CargoTestProgram]:
 def _report_errors(
     pipe: ResultPipe, built: set[str], errors: dict[str, list[dict[str, Any]]], ran: ProcessResult
 ) -> None:
-    """Report the programs that were not built, with their own errors or, failing that, those of their dependencies."""
+    """Report the programs that were not built, each with its own errors or else with those of its dependencies."""
     files = [path for path in pipe.order["files"] if path not in built]
     other = [error for path, found in errors.items() if path not in pipe.order["files"] for error in found]
     if ran.status == 0 and not files:
@@ -118,7 +118,7 @@ def _find_project_span(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_highlight(span: dict[str, Any]) -> str:
-    """Return the source text that the compiler highlights."""
+    """Return the source text that the compiler underlines."""
     line = next(iter(span.get("text", ())), None)
     return line["text"][line["highlight_start"] - 1 : line["highlight_end"] - 1] if line else ""
 

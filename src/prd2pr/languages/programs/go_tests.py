@@ -88,7 +88,7 @@ class GoTestPackage:
         return run_process(argv, str(here), dict(os.environ), quiet=BUILD_SECONDS, still=self._pipe.report_building)
 
     def _find_broken_files(self, output: str, left_out: list[str]) -> list[str]:
-        """Return the test files that do not compile, or nothing if other files are broken too."""
+        """Return the test files that do not compile, or nothing if other files do not compile either."""
         reported = {os.path.normpath(path) for path in ERROR_PATTERN.findall(output)}
         tests = {path for path in reported if path in self._all_files and path not in left_out}
         return sorted(tests) if reported == tests else []

@@ -1,9 +1,9 @@
-"""Shared code of the programs that build and run compiled tests.
+"""Code shared by the programs that build and run compiled tests.
 
 It is loaded by path and uses only the standard library.
 
-These programs run between the launcher and the project. A test binary is their child and has access neither to their
-pipe nor to their secret. Its output is not trusted: it is forwarded unchanged and judged elsewhere.
+These programs run between the launcher and the project. A test binary is their child process and has no access to their
+pipe or secret. Its output is not trusted: it is forwarded unchanged and judged elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRAIN_SECONDS = 1.0  # time to read an output after its program has exited
 
 
 class ResultPipe:
-    """A pipe through which facts are reported, each on a line that starts with a secret."""
+    """A pipe for reporting results. Each line starts with a secret."""
 
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(*NOT_DUMPABLE)

@@ -24,8 +24,8 @@ _INSTALLER_FILES = (".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "
 class Dependencies:
     """The installations in the project's private cache. Runs get read-only links to them.
 
-    `read_base` returns a file of the base commit. The settings of installers are read from there, because they decide
-    from where packages come and what is sent there.
+    `read_base` returns a file of the base commit. The settings of installers are read from there, because they
+    determine the source of packages and the data that is sent to it.
     """
 
     def __init__(

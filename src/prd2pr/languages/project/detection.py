@@ -83,8 +83,8 @@ def _is_ignored(path: str) -> bool:
 def _find_python_stacks(paths: list[str], *, others: bool) -> Iterator[Stack]:
     """Yield one stack for the whole repository, or one for each Python project below the root.
 
-    Projects below the root are separate stacks if no Python test is outside them, because their imports start there.
-    Several of them without another language (`others`) are packages of one project and are tested together.
+    Projects below the root are separate stacks if all Python tests are inside them, because their imports start there.
+    If there are several and no other language (`others`), they are packages of one project and are tested together.
     """
     signs = [path for path in paths if path.rpartition("/")[2] in _PYTHON_SIGNS]
     tests = [path for path in paths if path.endswith(".py") and classify_path(path) is PathKind.TEST]
@@ -156,7 +156,7 @@ def detect_java_builds(paths: Iterable[str]) -> tuple[Stack, ...]:
 
 
 def format_stack_setting(stack: Stack) -> str:
-    """Return the stack as a setting for `.prd2pr.yml`."""
+    """Format the stack as a setting for `.prd2pr.yml`."""
     root = "" if stack.root == ROOT else f"root: {stack.root}, "
     words = ", ".join(stack.command)
     return f'stacks: [{{runner: {stack.runner}, {root}command: [{words}], results: "{stack.results}"}}]'
@@ -200,7 +200,7 @@ def _make_node_stack(  # noqa: PLR0917 everything that the stack depends on
 ) -> Stack:  # fmt: skip
     """Complete a JavaScript stack.
 
-    `members` are packages that the manifest and lock file in `installed_in` install together.
+    `members` are the packages that are installed together from the manifest and lock file in `installed_in`.
     """
     home = replace(stack, root=installed_in)
     lock, manager = _find_lock_file(home, set(paths), package_manager)
@@ -228,7 +228,7 @@ def is_package_manifest(path: str) -> bool:
 
 
 def find_workspace(home: str, homes: Mapping[str, str], paths: list[str], lists: Mapping[str, str]) -> str:
-    """Return the npm, pnpm or yarn workspace that a package is installed with, or an empty string if there is none."""
+    """Return the npm, pnpm or yarn workspace to which a package belongs, or an empty string if there is none."""
     for root in homes:
         outer = Stack(root=root)
         if root == home:
@@ -260,7 +260,7 @@ def _read_scripts(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choose_node_runner(manifest: Mapping[str, Any], own: list[str], shared: set[str]) -> str:
-    """Choose the runner by the test script, then by a configuration file or dependency, otherwise node's own runner.
+    """Choose the test runner: by the test script, or else by a configuration file or dependency, or else node's own.
 
     `shared` are the dependencies that the workspace provides for all its members.
     """

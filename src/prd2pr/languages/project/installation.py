@@ -79,15 +79,15 @@ def _acquire(lock: int, path: Path, stack: Stack) -> None:
 class Installer:
     """Runs the commands that install dependencies, in a sandbox with network and without the secrets of this process.
 
-    `variables` names further environment variables that the commands get, such as a registry's token. If the value of
-    one is the path of a file, they can read the file.
+    `variables` names additional environment variables for the commands, such as a registry's token. If the value of a
+    variable is the path of a file, the commands can read that file.
     """
 
     sandboxed: bool = True
     variables: tuple[str, ...] = ()
 
     def install(self, stack: Stack, given: Mapping[str, bytes], place: Path) -> None:
-        """Install directly into the final directory, because a virtual environment, for example, cannot be moved."""
+        """Install directly into the final directory, because virtual environments, for example, cannot be moved."""
         remove_tree(place)
         try:
             for name, data in given.items():
@@ -118,9 +118,9 @@ class Installer:
             raise _make_problem(stack, shown, f"exit status {status}: {_extract_reason(output)}")
 
     def run(self, command: Sequence[str], place: Path, *, installs: bool) -> tuple[int | None, str]:
-        """Run a program in `place`, and return its status, or None after the time limit, and its output.
+        """Run a program in `place`. Return its exit status, or None after a timeout, and its output.
 
-        Only a program that `installs` may use the network and write to `place`.
+        The program may use the network and write to `place` only if `installs` is true.
         """
         sandbox = detection.find_sandbox(Path(sys.executable)) if self.sandboxed else detection.NO_SANDBOX
         user = detection.choose_user(sandbox.privilege)
@@ -160,7 +160,10 @@ def _run_to_end(
     user: int,
     network: bool,
 ) -> tuple[int | None, str]:
-    """Run the program. Its output goes to a file, because a process left behind would keep a pipe open."""
+    """Run the program and return its status and output.
+
+    The output goes to a file, because a process left behind would keep a pipe open.
+    """
     with tempfile.TemporaryFile() as output, Path(os.devnull).open("r+b") as nothing:
         child = detection.start_test_process(
             sandbox,

@@ -37,9 +37,10 @@ def _is_manifest(path: str) -> bool:
 
 
 def describe_other_changes(path: str, before: str, after: str) -> str:
-    """Describe changes other than dependencies in a manifest that also configures tests. Empty if there are none.
+    """Describe changes in a manifest other than dependencies, for manifests that also configure tests.
 
-    A `package.json` contains scripts, runner settings and module types; a `Cargo.toml` decides which tests are built.
+    Empty if there are none. A `package.json` contains scripts, runner settings and module types; a `Cargo.toml` decides
+    which tests are built.
     """
     read = _READERS.get(path.rpartition("/")[2].lower())
     if read is None:

@@ -55,7 +55,7 @@ def locate_toolchain(kind: RunnerKind, stack: Stack) -> Toolchain:
 
 
 def _is_system_path(path: Path) -> bool:
-    """Return whether the sandbox shows the path anyway, as with `/usr/local/go/bin`."""
+    """Return whether the sandbox shows the path even if it is not listed, such as `/usr/local/go/bin`."""
     return any(path.is_relative_to(Path("/", name)) for name in SYSTEM_DIRECTORIES)
 
 
@@ -74,7 +74,7 @@ def _find_go_root(found: str) -> Path:
 def _find_rust_sysroot() -> tuple[Path, ...]:
     """Return the toolchain's own directory.
 
-    The one on the PATH is often rustup's, which is next to the user's credentials.
+    The `cargo` on the PATH is often a wrapper of rustup, whose directory also contains the user's credentials.
     """
     root = _read_version("rustc", ("--print", "sysroot"))
     return (Path(root),) if root.startswith("/") else ()

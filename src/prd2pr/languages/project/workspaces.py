@@ -34,7 +34,10 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def list_workspace_patterns(root: str, homes: Mapping[str, str], lists: Mapping[str, str]) -> list[str]:
-    """Return the patterns of member directories, where `!` excludes. pnpm lists them in a file of its own."""
+    """Return the patterns of member directories.
+
+    A pattern with `!` excludes directories. pnpm lists them in a separate file.
+    """
     globs = parse_package_json(homes[root]).get("workspaces")
     if isinstance(globs, dict):
         globs = globs.get("packages")
@@ -62,7 +65,7 @@ def matches_any_pattern(path: str, patterns: list[str]) -> bool:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Match a pattern: `packages/*` covers direct children, and `packages/**` everything below."""
+    """Return whether a path matches: `packages/*` covers direct children, and `packages/**` everything below."""
     if "**" in pattern:
         return fnmatchcase(path, pattern)
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)

@@ -1,4 +1,4 @@
-"""Code metrics by which a refactoring can be judged."""
+"""Code metrics that show whether a refactoring improves the code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measure(source: str) -> dict[str, int]:
 
 
 def measure_files(sources: Mapping[str, str]) -> dict[str, int]:
-    """Return the metrics of several files: the maximum for maximum metrics, the sum for the others."""
+    """Return the metrics of several files together: the maximum for some metrics, the sum for the others."""
     measures = [measure(source) for source in sources.values()]
     total = {
         name: (max if name in {"complexity_max", "longest_function"} else sum)([each[name] for each in measures] or [0])

@@ -81,7 +81,7 @@ def _read_test(file: _FileContext, test: DeclaredTest) -> Iterator[CallExample]:
 
 
 def _read_table_rows(test: DeclaredTest) -> Iterator[dict[str, ast.expr]]:
-    """Yield the parameter values of each row of a single table, or one empty row if they cannot be determined."""
+    """Yield the parameter values of each row of the test's only table, or one empty row if they are unknown."""
     tables = [item for item in test.node.decorator_list if _is_parametrize(item)]
     table = tables[0] if len(tables) == 1 else None
     if not isinstance(table, ast.Call) or len(table.args) < 2 or not isinstance(table.args[1], ast.List | ast.Tuple):
@@ -258,7 +258,7 @@ class _ExampleReader:
             self._helper_stack.pop()
 
     def _call_key(self, node: ast.expr) -> str | None:
-        """Return the call as text if it calls something imported and every name in it is resolved."""
+        """Return the call as text if it calls an imported function and every name in it is resolved."""
         if not any(isinstance(each, ast.Call) for each in ast.walk(node)):
             return None
         roots = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
@@ -304,7 +304,7 @@ def _find_compared_sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | Non
 
 
 def _split_call(node: ast.expr) -> tuple[str, tuple[str, ...]]:
-    """Return the name and arguments of a single call with literals, such as `shop.price.net(10, rate=2)`.
+    """Return the name and arguments of a call with literal arguments, such as `shop.price.net(10, rate=2)`.
 
     Both are empty for anything else.
     """

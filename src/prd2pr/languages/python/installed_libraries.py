@@ -1,4 +1,4 @@
-"""Read what an installed library says about itself: version, summary, docstring, public names and latest changes.
+"""Describe an installed library: version, summary, docstring, public names and latest changes.
 
 Files are only read; nothing is imported or executed.
 """

@@ -1,4 +1,4 @@
-"""Finds tests that depend on changed sample files or shared literal values.
+"""Finds tests whose expected values are in changed sample files or shared literals.
 
 Such expected values change together with the behavior, and the tests that depend on them count as rewritten.
 """
@@ -40,7 +40,7 @@ def find_dependent_tests(
 
 
 def find_changed_values(before: str, after: str, naming: TestNaming = DEFAULT_NAMING) -> Iterator[str]:
-    """Yield the names that were bound to one literal value before and are bound to another one now."""
+    """Yield the names that were bound to one literal before and are bound to a different one now."""
     old, new = parse_python(before), parse_python(after)
     if old is None or new is None or before == after:
         return

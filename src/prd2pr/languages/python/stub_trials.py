@@ -184,10 +184,10 @@ def _list_exception_names(text: str) -> Iterator[str]:
 def find_undecided_tests(
     tests: frozenset[str], copies: Copies, results: Iterable[TestResult], explain_foreign: Callable[[str], str]
 ) -> frozenset[str]:
-    """Return the tests that have to run with the other variants as well.
+    """Return the tests that have to run with the other variants too.
 
-    These tests pass with a first value, or break with all of them for a reason of their own. For all other tests,
-    neither `find_indifferent_tests` nor `find_masked_failures` would report anything.
+    These tests pass with the first value, or break with all values for a reason in the test itself. For all other
+    tests, neither `find_indifferent_tests` nor `find_masked_failures` would report anything.
     """
     all_results = tuple(results)
     passes = _map_passes_by_variant(copies, {result.id: result.outcome for result in all_results})
@@ -243,7 +243,7 @@ def find_masked_failures(
     *,
     naming: TestNaming = DEFAULT_NAMING,
 ) -> tuple[Fact, ...]:
-    """Return failures hidden behind a missing name: with every stub, the test breaks for a reason of its own.
+    """Return failures that a missing name hides: with every stub, the test breaks for a reason in the test itself.
 
     `explain_foreign` returns why a missing module cannot belong to the project, or an empty string if it can.
     """
@@ -323,7 +323,7 @@ def _make_indifference_fact(path: str, text: str, test: DeclaredTest, kinds: lis
 
 
 def _make_subject_predicate(text: str, own: frozenset[str]) -> Callable[[ast.expr], bool]:
-    """Return a predicate that tells whether an expression begins with a name imported from the project."""
+    """Return a predicate for expressions that begin with a name imported from the project."""
     names: set[str] = set()
     for node in _walk_nodes(text):
         match node:

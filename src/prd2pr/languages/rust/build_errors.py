@@ -42,7 +42,7 @@ def read_build_errors(
 
 
 def _find_declared(text: str) -> Iterator[UseDeclaration]:
-    """Yield the types that the test file itself declares. If they lack something, the test must be fixed."""
+    """Yield the types that the test file itself declares. A member that they lack must be added in the test."""
     for name in re.findall(r"\b(?:struct|enum|union|type|trait)\s+(\w+)", text):
         yield UseDeclaration(name, ("self", name))
 
@@ -100,7 +100,10 @@ def _find_unresolved(message: str, label: str, uses: tuple[UseDeclaration, ...])
 def _find_named(
     ticked: list[str], message: str, uses: tuple[UseDeclaration, ...], crates: frozenset[str]
 ) -> Iterator[str]:
-    """Yield missing names. A name that is only out of scope lacks an import, unless a whole module is imported."""
+    """Yield missing names.
+
+    A name that exists but is out of scope lacks an import and is skipped, unless a whole module is imported.
+    """
     name, holder = ticked[0], ticked[1] if len(ticked) > 1 else ""
     if "is private" in message:
         yield _make_dotted(name, uses)
@@ -145,7 +148,7 @@ def _find_trait(
 def _find_conversion(label: str, text: str, uses: tuple[UseDeclaration, ...], crates: frozenset[str]) -> Iterator[str]:
     """Yield `From` for `Amount::from(3)`.
 
-    Every type has some `from`, so a missing one is reported as a type mismatch.
+    Every type has a `from`, so the compiler reports a missing one as a type mismatch.
     """
     expected = re.match(r"expected `([^`]+)`, found", label)
     if expected and re.search(rf"\b{re.escape(expected[1])}\s*::\s*from\s*\(", text):
@@ -153,7 +156,10 @@ def _find_conversion(label: str, text: str, uses: tuple[UseDeclaration, ...], cr
 
 
 def _find_owners(type_: str, uses: tuple[UseDeclaration, ...], crates: frozenset[str]) -> Iterator[str]:
-    """Yield the project's types inside a type, which are imported by name or with a module, or given by their path."""
+    """Yield the project's types that a type contains.
+
+    They are imported by name or with a module, or given by their path.
+    """
     for path in re.findall(r"[A-Za-z_][\w:]*", type_):
         first, last = path.partition("::")[0], path.rpartition("::")[2]
         own = [each for each in uses if each.local == last and each.path[0] in crates]

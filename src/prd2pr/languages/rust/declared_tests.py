@@ -79,6 +79,6 @@ def _find_used_names(file: SyntaxFile) -> Iterator[str]:
 
 
 def _find_path_suffixes(root: Node, name: str) -> Iterator[str]:
-    """Yield the path after `name::` wherever it occurs in code or macros."""
+    """Yield the rest of each path that starts with `name::`, in code and in macros."""
     for found in re.finditer(rf"\b{re.escape(name)}((?:\s*::\s*\w+)+)", get_text(root)):
         yield ".".join(re.findall(r"\w+", found[1]))

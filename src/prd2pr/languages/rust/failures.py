@@ -53,7 +53,7 @@ def parse_failure_output(printed: str, path: str, context: RunnerContext) -> Thr
 
 
 def _find_macro(path: str, line: int, context: RunnerContext) -> tuple[str, bool]:
-    """Return the macro that panicked there, and whether it is conditional."""
+    """Return the macro that panicked at this line, and whether it is conditional."""
     text = context.texts.get(path)
     for node in walk(parse_source(text)) if text else ():
         name = read_macro_name(node)

@@ -92,7 +92,7 @@ def _format_parameters(node: Node) -> str:
 
 
 def _format_shape(node: Node) -> str:
-    """Return the public fields of a struct, or the whole definition of another type."""
+    """Return the public fields of a struct as text, or the whole definition of another type."""
     body = get_field(node, "body")
     if node.type != "struct_item" or body is None:
         return join_tokens(body) if body is not None else join_tokens(get_field(node, "type") or node)

@@ -1,4 +1,4 @@
-"""Macro calls. The grammar gives only bare tokens, which are split at commas here."""
+"""Arguments of macro calls. The grammar represents them as plain tokens, which this module splits at commas."""
 
 from __future__ import annotations
 

@@ -16,7 +16,10 @@ _WORDS = frozenset({"version", "description", "authors", "license", "keywords", 
 
 
 def check_manifest(path: str, before: str, after: str) -> Iterator[Fact]:
-    """Report changed tables: `build-dependencies`, `[[test]]`, `[lib]`, profiles and `patch` affect what is built."""
+    """Report changed tables that affect what is built.
+
+    Examples are `build-dependencies`, `[[test]]`, `[lib]`, profiles and `patch`.
+    """
     if path.rpartition("/")[2] != "Cargo.toml":
         return
     old, new = _read(before), _read(after)

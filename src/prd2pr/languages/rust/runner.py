@@ -1,4 +1,7 @@
-"""The `cargo test` runner. A helper program builds and runs the test programs; their output is cross-checked here."""
+"""The `cargo test` runner.
+
+A helper program builds and runs the test programs; this module reads and cross-checks their output.
+"""
 
 from __future__ import annotations
 

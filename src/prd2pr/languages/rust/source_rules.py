@@ -25,7 +25,10 @@ _AT_START = re.compile(r"^ctor\b|link_section|^used\b|^(unsafe \( )?no_mangle")
 
 
 def _read_names(path: str, _: SyntaxFile) -> Names:
-    """Return the flags of a file. A program (`main.rs`, or a file in `bin/`) may read its arguments."""
+    """Return the flags that queries test for a file.
+
+    Only a program (`main.rs`, or a file in `bin/`) may read its arguments.
+    """
     is_program = path.endswith("main.rs") or "/bin/" in f"/{path}"
     return {"flags": frozenset({"program"} if is_program else ())}
 
@@ -39,7 +42,7 @@ def _compare(change: SourceChange) -> Iterator[Fact]:
 
 
 def _is_subject(path: str, context: SourceContext) -> bool:
-    """Return whether the story's tests are in the same crate, which is then the code under test."""
+    """Return whether the story's tests are in the same crate, which makes the file code under test."""
     return any(test.startswith(each) for each in context.for_tests if path.startswith(each) for test in context.tests)
 
 
@@ -103,7 +106,7 @@ def _check_equality(item: Item) -> Iterator[Found]:
 
 
 def _find_examples(file: SyntaxFile) -> Iterator[Example]:
-    """Yield the literal arguments of a call with the literal expected from it."""
+    """Yield the literal arguments of calls with the expected literal result."""
     literals = {node.id for node in file.find_nodes("literal")}
     for each in find_assertions(file.root, frozenset()):
         if each.form in EQUAL and len(each.compared) == 2:

@@ -36,7 +36,7 @@ def find_subject_names(file: SyntaxFile) -> frozenset[str]:
 
 
 def find_crates_in_paths(file: SyntaxFile) -> set[str]:
-    """Return crates that the file uses by path, as in `shop::points::redeem(2)`, and neither declares nor imports."""
+    """Return crates used by path, as in `shop::points::redeem(2)`, that the file neither declares nor imports."""
     known = {each.local for each in read_uses(file.root)} | _find_declared(file)
     return {first for first in _find_path_roots(file.root) if first.islower()} - known - _NO_CRATES
 

@@ -34,7 +34,7 @@ _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "d
 
 
 def _read_names(_: str, file: SyntaxFile, context: TestContext) -> Names:
-    """Return the functions that assert for a file's tests, and those that only look as if they did."""
+    """Return the functions that assert on behalf of a file's tests, and the functions that only look as if they did."""
     return {
         "asserting": find_helpers(file.root) | context.helpers,
         "idle": find_idle_functions(file.root),

@@ -51,7 +51,7 @@ class NamedFunction:
 
 @dataclass(frozen=True)
 class KnockOut:
-    """The way in which a language breaks a function."""
+    """The way in which a language disables a function for a knock-out."""
 
     text: str
     verb: str
@@ -60,7 +60,7 @@ class KnockOut:
 
 @dataclass(frozen=True)
 class ChangedFunction:
-    """A function whose return value is replaced."""
+    """A changed function whose return value is replaced in mutation testing."""
 
     path: str
     file: SyntaxFile
@@ -81,7 +81,7 @@ ReplaceReturns = Callable[[ChangedFunction], Iterable[tuple[ReplacementKind, tup
 
 
 def read_program(package: str, name: str) -> str:
-    """Return the text of a source file, in the tested language, that replacements insert."""
+    """Return the text of a helper in the tested language, which replacements insert into the code."""
     return Path(__file__).parents[1].joinpath(package, name).read_text(encoding="utf-8")
 
 
@@ -116,7 +116,7 @@ class Functions:
         )
 
     def find_changed(self, path: str, before: str, after: str) -> Iterator[NamedFunction]:
-        """Yield the new and changed functions that do something."""
+        """Yield the new and changed functions, except empty ones and entry points."""
         old = {each.name: join_tokens(each.node) for each in self._list(path, before)} if before else {}
         for each in self._list(path, after):
             body = each.body
@@ -200,7 +200,7 @@ class Functions:
 
 
 def _make_replacement(match: Match) -> str:
-    """Return the replacement that the pattern sets, otherwise the opposite of an operator or constant."""
+    """Return the replacement that the pattern defines, or else the opposite of the operator or constant."""
     if template := match.settings.get("with"):
         return template.format_map({name: get_text(nodes[0]) for name, nodes in match.nodes.items()})
     return _OPPOSITES.get(match.text("mutant"), "")

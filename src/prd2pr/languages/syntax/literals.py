@@ -77,7 +77,7 @@ def find_answers(file: SyntaxFile, within: Node | None = None) -> Iterator[Sourc
 
 
 def _find_compared(file: SyntaxFile, condition: Node, literals: set[int]) -> Iterator[Node]:
-    """Yield the literals that something is compared with."""
+    """Yield the literals with which a condition compares something."""
     for node in file.find_nodes("equality", condition):
         found = [each for each in list_children(node) if each.id in literals]
         yield from found[:1] if len(found) == 1 else ()

@@ -37,7 +37,7 @@ class RemovedStatements:
 
 
 def find_removed_statements(path: str, before: str, after: str | None) -> RemovedStatements:
-    """Compare two versions of a file and return the statements that were removed."""
+    """Compare two versions of a file and return the statements that were removed, and whether nothing else changed."""
     old, new = parse_python(before), parse_python(after or "")
     if old is None or new is None:
         return RemovedStatements(path, only_removed=False)
@@ -76,7 +76,7 @@ def _is_unchanged(old: ast.stmt, new: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class RemovalTexts:
-    """All source and test files before and after the step, and the other text files in the new tree."""
+    """The source files, test files and other text files before and after the step."""
 
     source: Texts
     source_now: Texts
@@ -159,9 +159,9 @@ def _check_registrations(lost: Iterable[RemovedStatements]) -> Iterator[str]:
 
 
 def _check_uses(symbols: Iterable[str], sides: RemovalTexts) -> Iterator[str]:
-    """Yield the uses in the code that remains.
+    """Yield the uses of removed symbols in the code that remains.
 
-    As nothing else changed, any earlier user that remains still uses the symbol.
+    Since nothing else changed, code that used a symbol before and still exists uses it now.
     """
     wanted = tuple(symbols)
     for path, text in sorted({**sides.source_now, **sides.tests_now}.items()):

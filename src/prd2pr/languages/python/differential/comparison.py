@@ -63,7 +63,7 @@ _ORIGIN_RANK: dict[Origin, int] = {"recorded": 0, "near": 1, "hinted": 2, "guess
 
 
 def _weigh_nondeterminism(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:
-    """Return True if only the new code gives no clear answer to an intended input, otherwise None.
+    """Return True if only the new code is nondeterministic for an intended input, otherwise None.
 
     Randomness, side effects or an exit in the new code could hide any difference.
     """
@@ -78,8 +78,8 @@ def weigh_difference(
 ) -> bool | None:
     """Return whether the difference is serious, or None if there is no relevant difference.
 
-    If the old code fails accidentally on values that no test shows to be intended, it was not written for them and any
-    new behavior is acceptable. An error raised deliberately is part of the contract for any value.
+    If the old code fails accidentally on values that no test shows to be intended, any new behavior is acceptable. An
+    error that the old code raises deliberately is part of the contract for any value.
     """
     if "raised" in old:
         return _weigh_after_error(origin, old, new, unordered=unordered)

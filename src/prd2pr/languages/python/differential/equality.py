@@ -14,7 +14,10 @@ _RELATIVE_TOLERANCE = 1e-9  # the same sum computed in a different order
 
 
 def compare_values(old: Any, new: Any, *, unordered: bool = False) -> Similarity:
-    """Compare two observed values. `close` means equal for most callers but with another type or order."""
+    """Compare two observed values.
+
+    `close` means that most callers treat them as equal, although the type or order differs.
+    """
     if old == new:
         return "same"
     compare = _COMPARERS.get(old[0]) if old[0] == new[0] else None

@@ -142,14 +142,14 @@ def _make_target(path: str, module: str, function: Function, kind: TargetKind, l
 
 
 def _get_first_line(node: FunctionNode) -> int:
-    """Return the first line of a function as the compiler counts it, which is that of its first decorator."""
+    """Return the first line of a function as the compiler counts it: the line of its first decorator, if any."""
     return min([node.lineno, *(each.lineno for each in node.decorator_list)])
 
 
 def _collect_constants(
     before: Mapping[str, str], after: Mapping[str, str], paths: Iterable[str]
 ) -> tuple[Constant, ...]:
-    """Return the constants of both versions, because a change often concerns one of these values."""
+    """Return the constants of both versions, because a change often affects the behavior for one of these values."""
     found: dict[tuple[str, str], Constant] = {}
     for text in (side[path] for path in paths for side in (after, before) if path in side):
         tree = parse_python(text)
@@ -177,7 +177,7 @@ def _uses_sets(text: str) -> bool:
 
 @dataclass(frozen=True)
 class DifferentialTests:
-    """The tests to run. `partial` is true if there are more."""
+    """The tests to run for a differential comparison. `partial` is true if there are more."""
 
     tests: tuple[str, ...] = ()
     partial: bool = False

@@ -90,7 +90,7 @@ def _render_pairs(pairs: list[Any]) -> str:
 
 
 def _render_constructed(_module: str, name: str, constructor: Mapping[str, Any], calls: list[Any]) -> str:
-    """Render an object's constructor call and the last calls made on it."""
+    """Render the call that creates an object and the last calls of its methods."""
     return f"{name}({_render_arguments(constructor)})" + "".join(
         f".{call['name']}({_render_arguments(call)})…" for call in calls[-2:]
     )

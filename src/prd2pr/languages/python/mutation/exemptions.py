@@ -50,10 +50,10 @@ _MAX_WRAPPER_STATEMENTS, _MAX_ENTRY_POINT_STATEMENTS = 5, 3
 def drop_registration_differences(
     result: MutationResult, tests: Mapping[str, str], sources: Mapping[str, str]
 ) -> MutationResult:
-    """Drop replay differences caused by test files that register something on import (`@register`).
+    """Remove replay differences caused by test files that register something on import (`@register`).
 
-    A program without the test files lacks that registration, so its different answer is no evidence. `tests` and
-    `sources` map paths to file contents.
+    A program that does not load the test files lacks that registration, so its different answer is no evidence. `tests`
+    and `sources` map paths to file contents.
     """
     replay = result.replay
     if replay is None or not replay.differing:
@@ -111,8 +111,8 @@ def find_exempt_functions(tree: ast.Module) -> frozenset[int]:
 def _is_external_wrapper(node: FunctionNode, owner: _Definition, tree: ast.Module, imports: Mapping[str, str]) -> bool:
     """Return whether the function only passes its arguments to an external call and returns the result.
 
-    A wrapper around the clock or randomness counts only if the module uses it, because then it is a default that tests
-    replace.
+    A wrapper around the clock or randomness is exempt only if the module itself uses it, because then tests can replace
+    it.
     """
     nodes = [x for statement in node.body for x in ast.walk(statement)]
     called = {resolve_name(get_dotted_name(x.func), imports) for x in nodes if isinstance(x, ast.Call)}

@@ -1,7 +1,7 @@
-"""Plans perturbations: each expected value in an assertion is replaced by another, and the test must then fail.
+"""Plans perturbations: one expected value of an assertion is replaced at a time, and the test must then fail.
 
-A test that still passes does not really compare. Possible causes are an `__eq__` that is always true, a mock that
-equals anything, or code under test that reads the expected value from its caller.
+If the test still passes, it does not compare this value. Possible causes are an `__eq__` that is always true, a mock
+that equals anything, or code under test that reads the expected value from its caller.
 """
 
 from __future__ import annotations

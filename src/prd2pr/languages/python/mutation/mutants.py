@@ -1,4 +1,4 @@
-"""Places mutants in code that tests can execute and that affects behavior."""
+"""Finds the places for mutants: code that tests can execute and that affects behavior."""
 
 from __future__ import annotations
 

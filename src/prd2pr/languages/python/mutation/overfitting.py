@@ -32,7 +32,7 @@ _UNKNOWN = object()
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """One call rendered as text. If both `answer` and `raised` are empty, the result could not be rendered."""
+    """One call and its result as text. If both `answer` and `raised` are empty, the result could not be rendered."""
 
     given: str
     answer: str = ""
@@ -49,7 +49,7 @@ def read_answer(fact: Mapping[str, str]) -> RecordedAnswer:
 
 
 def find_overfitting(cases: tuple[RecordedAnswer, ...], near: tuple[RecordedAnswer, ...]) -> str:
-    """Return an example of a failing nearby call if all of them fail, otherwise an empty string."""
+    """Return an example of a wrong answer to a nearby call if all nearby calls fail, otherwise an empty string."""
     informative = [each for each in cases if each.answer not in _EMPTY_ANSWERS]
     if len(near) < MIN_NEARBY_CALLS or len({each.answer for each in informative}) < 2 or not _require_rule(informative):
         return ""
@@ -100,7 +100,7 @@ def _is_explained_by_rule(cases: tuple[RecordedAnswer, ...]) -> bool:
 
 
 def _are_computed_from_numbers(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """Return whether several numbers always give a number or a list of numbers."""
+    """Return whether several different numbers always give a number or a list of numbers."""
     return all(
         len(given) > 1
         and all(is_number(value) for value in given)

@@ -1,4 +1,4 @@
-"""Chooses which faults to try and in which order. The same trees give the same plan on any machine."""
+"""Chooses the faults to try and their order. The same trees give the same plan on any machine."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plan_mutations(
 
 
 def find_used_modules(tests: Mapping[str, str], sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the source files that the tests import, and those that these import."""
+    """Return the source files that the tests import, and the source files imported by those."""
     places = {name: path for path in sources for name in list_import_names(path, sources)}
     found: dict[str, str] = {}
     texts = dict(tests)

@@ -22,7 +22,7 @@ DEFERRED_CODE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_G
 class CallRecorder:
     """Records calls from tests to `functions`, which are given as knock-out faults.
 
-    A call counts as made by a test if the caller's file is in `testing`, a tuple of files and directories.
+    A call is considered to come from a test if the caller's file is in `testing`, a tuple of files and directories.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ def _shorten(value: Any) -> str:
 
 
 def find_stateful_functions(calls: list[dict[str, Any]]) -> set[str]:
-    """Return the functions that gave different answers to the same arguments, so that they must keep state."""
+    """Return the functions that gave different answers to the same arguments, which means that they keep state."""
     answers: dict[tuple[str, str], str] = {}
     return {
         call["function"]
@@ -153,5 +153,5 @@ def find_changed_answers(first: list[dict[str, Any]], second: list[dict[str, Any
 
 
 def list_test_places(checkout: str, paths: list[str], home: str) -> tuple[str, ...]:
-    """Return the paths that tests call from: test files, and pytest itself (`pytest.raises(ValueError, f, 1)`)."""
+    """Return the paths that count as tests: test files and pytest, as in `pytest.raises(ValueError, f, 1)`."""
     return (*(str(Path(checkout, path)) for path in paths), home + os.sep)

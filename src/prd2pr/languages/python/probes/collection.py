@@ -286,7 +286,7 @@ class Collector:
     def _try_batch(self, kind: str, fault: dict[str, Any], faults: list[tuple[str, dict[str, Any]]], most: int) -> None:
         """Try the next few faults in one fork, because a fork costs more than most tests.
 
-        Faults that this leaves undecided are tried one by one. A kill counts only if the same tests pass in the same
+        Faults without a clear result are tried again one by one. A kill counts only if the same tests pass in the same
         process after the functions are restored. Otherwise a leftover of one fault could make the next one look
         detected.
         """

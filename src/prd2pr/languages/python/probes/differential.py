@@ -96,7 +96,10 @@ class DifferentialSession:
         })  # fmt: skip
 
     def _is_known(self, module: str) -> bool:
-        """Return whether a module can be imported when calls are replayed. The project's test modules cannot."""
+        """Return whether the module can be imported when calls are replayed.
+
+        This is false for the project's test modules.
+        """
         place = getattr(sys.modules.get(module), "__file__", None) or ""
         if not place.startswith(self._order["checkout"] + os.sep):
             return True

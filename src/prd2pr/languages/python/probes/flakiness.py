@@ -57,7 +57,8 @@ class FlakinessCheck:
     def _check_twice(self, run_twice: RunTwice) -> bool:
         """Run the tests twice and report the outcome. Return whether a test failed or the result is unclear.
 
-        The code is blamed only if a call was answered differently, because the tests may keep state themselves.
+        The code is considered the cause only if a call was answered differently, because the tests may keep state
+        themselves.
         """
 
         def work(reply: Send) -> None:
@@ -138,7 +139,7 @@ class FlakinessCheck:
 def apply_variation(clock: Any, variation: str, *, moved: bool = True) -> str:
     """Apply a variation. Return an empty string, or the reason why it cannot be applied.
 
-    If `moved` is false, make all the preparations but do not shift anything.
+    If `moved` is false, make all the preparations but do not shift the clock or time zone.
     """
     if variation == "clock":
         why = clock.ShiftedClock(SHIFT if moved else 0).install()

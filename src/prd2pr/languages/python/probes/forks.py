@@ -48,7 +48,10 @@ def run_in_fork(
 
 
 def limit_cpu(cpu: float) -> None:
-    """Limit this process's CPU time from now on. Unlike wall time, it does not run out sooner on a busy machine."""
+    """Limit this process's CPU time from now on.
+
+    Unlike a limit on elapsed time, it does not depend on the load of the machine.
+    """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu)
 

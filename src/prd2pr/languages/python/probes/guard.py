@@ -105,7 +105,7 @@ class Guard:
     def _is_untrusted(self, value: Any) -> bool:
         """Return whether a replacement may come from the code under test.
 
-        Plugins and the locked conftest may replace parts of pytest.
+        Replacements by plugins and the locked conftest are trusted.
         """
         code = _get_code(value)
         return code is None or not (code.co_filename in self._locked or code.co_filename.startswith(self._trusted))

@@ -129,9 +129,9 @@ def _find_leaves_in_object(recipe: Any, place: Place) -> Iterator[tuple[Place, A
 
 
 def _get_leaf_address(place: Place) -> Place:
-    """Return the address of a value.
+    """Return the address of a value without list positions.
 
-    All elements of a list share one, because it is unknown which of them are alike.
+    All elements of a list share one address, because it is unknown which of them are alike.
     """
     return (*place[:2], *("*" if isinstance(step, int) else step for step in place[2:]))
 
@@ -278,7 +278,7 @@ def _is_near(recipe: Any, kinds: set[Any], largest: float, *, optional: bool) ->
 
 
 def _is_dictionary(recipe: Any) -> bool:
-    """Return whether a recipe describes a dictionary. Variations of it lack keys that the code may rely on."""
+    """Return whether a recipe describes a dictionary. Its variations lack keys, on which the code may rely."""
     return recipe[0] in ("dict", "OrderedDict")
 
 

@@ -172,7 +172,10 @@ class Describer:
 
 
 def _find_lacking_class(owner: object) -> type:
-    """Return the class that lacks an attribute. A class that a test module derives from it only inherits the lack."""
+    """Return the class that lacks an attribute.
+
+    This is never a test module's class that inherits from the project's class.
+    """
     is_super = isinstance(owner, super)
     start: type = getattr(owner, "__thisclass__", object) if is_super else type(owner)
     if isinstance(owner, type):
@@ -226,7 +229,7 @@ def _find_option_reader(error: SystemExit) -> str:
 
 
 class Probe:
-    """A pytest plugin that observes the run and, on request, reverses the order of the tests."""
+    """A pytest plugin that reports events of the run and, on request, reverses the order of the tests."""
 
     def __init__(self, log: EventLog, guard: Any, parameters: dict[str, Any], plugins: list[str]) -> None:
         self._log = log
@@ -404,7 +407,7 @@ def contains_modules(directory: Path) -> bool:
 
 
 def load_sibling(name: str) -> Any:
-    """Load a module from a file next to this one by path, without giving it an import name."""
+    """Load a module from a file in this directory by path, without adding it to `sys.modules`."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     if spec is None or spec.loader is None:
         raise ImportError(f"{name}.py is missing next to the launcher")
@@ -420,7 +423,7 @@ def load_guard(parameters: dict[str, Any]) -> Any:
 def make_pytest_runner(
     parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]
 ) -> Callable[..., int]:
-    """Return a function that runs pytest on some files with extra plugins. It must be called in a fork."""
+    """Return a function that runs pytest on some files with extra plugins. That function must be called in a fork."""
 
     def run(more: list[Any], only: Any, guard: Any = None) -> int:
         probe = Probe(log, guard or load_guard(parameters), {**parameters, "only": only or []}, plugins)

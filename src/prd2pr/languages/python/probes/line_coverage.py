@@ -1,6 +1,6 @@
 """Measures line coverage with the coverage.py of the project, if it is installed.
 
-Runs under the project's own Python, next to `launcher.py`. Used only for a run of its own, never for a run that a gate
+Runs under the project's own Python, next to `launcher.py`. Used only in a separate run, never in a run that a gate
 judges, because tracing is slow and programs can detect it.
 """
 

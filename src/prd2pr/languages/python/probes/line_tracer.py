@@ -130,7 +130,7 @@ def remove_reporters(plugins: Any) -> None:
 
 
 def is_read_from_file(fault: dict[str, Any]) -> bool:
-    """Return whether the fault must also be written to the file, because the code under test may read it."""
+    """Return whether the fault must also be written to the file, because the code may read its own source."""
     return bool(fault["kind"] == "perturbation")
 
 

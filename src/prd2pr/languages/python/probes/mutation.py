@@ -57,7 +57,7 @@ class FreshMutationRun:
         return "survived", "", ""
 
     def _passing_tests(self, *, whole: bool) -> list[str] | None:
-        """Return the tests that pass without a fault, or None if the hidden failing test passes."""
+        """Return the tests that pass without a fault, or None if the hidden test, which must fail, passes."""
         if whole not in self._passing:
             started = time.monotonic()
             facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=BASELINE_WALL)
@@ -91,7 +91,10 @@ class FreshMutationRun:
 
 
 def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], guard: Any, send: Send) -> None:
-    """Try all faults and report the outcomes. `run` runs pytest on some files with extra plugins, only in forks."""
+    """Try all faults and report the outcomes.
+
+    `run` runs pytest on some files with extra plugins and is called only in forks.
+    """
     faults = {fault["id"]: fault for kind in ("knock_outs", "mutants") for fault in order[kind]}
     fresh_faults: list[str] = []
     fresh_variations: list[tuple[str, list[str]]] = []

@@ -125,7 +125,7 @@ def _vary_text(text: str, draw: random.Random) -> list[str]:
 
 
 def _step_digit(text: str, at: int) -> str:
-    """Change one digit by one, which usually keeps a time or date valid."""
+    """Change one digit by one. A time or date usually stays valid."""
     digit = int(text[at])
     return f"{text[:at]}{digit + 1 if digit < 9 else 8}{text[at + 1 :]}"
 
@@ -186,7 +186,7 @@ def _find_function(call: Call, tools: Any) -> Any:
 def _replay_case(
     call: Call, function: Any, tools: Any, caller: Callable[..., Any], guard: Any
 ) -> dict[str, str] | None:
-    """Return the recorded outcome if the replay outside the test gives the same one."""
+    """Replay a recorded call outside the test. Return its outcome if it is the same as in the test, otherwise None."""
     given, again = load_arguments(call), load_arguments(call)
     if given is None or again is None:
         return None

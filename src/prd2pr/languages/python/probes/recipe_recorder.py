@@ -20,7 +20,7 @@ RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERAT
 class RecipeRecorder:
     """Records calls to `targets`, which are identified by file and first line.
 
-    Targets that are `init` or not `judged` are recorded only to learn how objects reach their state.
+    Targets that are `init` or not `judged` are recorded only to learn how objects got their state.
     """
 
     def __init__(self, targets: list[dict[str, Any]], recipes: Any, is_known: Callable[[str], bool]) -> None:

@@ -40,7 +40,7 @@ _ASYNC_WRAPPER = _WRAPPER.replace("    def wrapped", "    async def wrapped").re
 
 
 class OtherError(Exception):
-    """The exception raised in place of the one that a function raises."""
+    """The exception that replaces the one that a function raises."""
 
 
 class ReturnValueChanger:

@@ -163,7 +163,10 @@ def _build_pairs(pairs: list[list[Recipe]]) -> dict[Any, Any]:
 
 
 def _build_object(module: str, name: str, creation: dict[str, Any], calls: list[dict[str, Any]]) -> Any:
-    """Create the object, then repeat the calls made on it. Calls that failed originally may fail again."""
+    """Create the object, then repeat the calls made on it.
+
+    A call that raised an exception originally may raise it again.
+    """
     instance = look_up_name(module, name)(
         *_build_all(creation["args"]), **{k: build_value(v) for k, v in creation["kwargs"].items()}
     )

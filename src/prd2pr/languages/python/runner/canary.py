@@ -1,9 +1,9 @@
 """Canaries: test modules added to the project's own, with one test that must fail and one that must pass.
 
-A run that reports them differently was tampered with. Nothing in the checkout may distinguish canaries from real tests.
-Their names combine ordinary words with words from neighboring tests and follow the project's patterns, and the number,
-imports and style of their tests vary. Neighboring files are rewritten together with them, so that neither timestamps
-nor inode numbers reveal which file came last.
+If a run reports other outcomes for them, it was manipulated. Nothing in the checkout may distinguish canaries from real
+tests. Their names combine ordinary words with words from neighboring tests and follow the project's patterns, and the
+number, imports and style of their tests vary. Neighboring files are rewritten together with them, so that neither
+timestamps nor inode numbers reveal which file came last.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Canary:
         return self.passing, self.failing, *self.others
 
     def owns(self, test: str) -> bool:
-        """Return whether a collected test is one of these. A parametrized autouse fixture adds parameters to its id."""
+        """Return whether a collected test belongs to this canary.
+
+        A parametrized autouse fixture adds parameters to its id.
+        """
         return strip_test_parameters(test) in self.ids
 
 
@@ -114,7 +117,7 @@ def _collect_words(modules: Iterable[Path]) -> list[str]:
 
 
 def _write_among(draw: secrets.SystemRandom, target: Path, text: str, neighbours: list[Path]) -> None:
-    """Write the canary and rewrite its neighbors in random order, so that all get new inodes and timestamps."""
+    """Write the canary and rewrite its neighbors in random order, so that all files get new inodes and timestamps."""
     files = [*neighbours, target]
     draw.shuffle(files)
     for file in files:

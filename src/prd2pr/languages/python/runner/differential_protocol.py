@@ -161,7 +161,7 @@ class _DifferentialFacts:
 
 
 def _all_cases_in(test: str, wanted: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether the test's cases, with and without parameters, are in the first list and none is in the other."""
+    """Return whether all cases of the test, with and without parameters, are in `wanted` and none is in `others`."""
     return test in map(strip_test_parameters, wanted) and test not in map(strip_test_parameters, others)
 
 

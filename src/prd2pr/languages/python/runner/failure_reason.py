@@ -1,4 +1,4 @@
-"""Classifies why a test failed by the exception and the stage in which it was raised."""
+"""Classifies test failures by the exception and the stage in which it was raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides whether a run can be trusted: its events, result file, exit status and canaries must agree."""
+"""Decides whether a run can be trusted: events, result file, exit status and canaries must agree."""
 
 from __future__ import annotations
 

@@ -90,14 +90,14 @@ _is_shutdown = threading.Event()
 
 
 def discard_all_prewarmed() -> None:
-    """Discard all processes and start no more. Call this in a process that exits without Python's cleanup."""
+    """Discard all processes and start no new ones. Call this in a process that exits without Python's cleanup."""
     _is_shutdown.set()
     while _FINALIZERS:
         _FINALIZERS.pop()()
 
 
 class _PendingProcess:
-    """A process that starts in the background, because detecting the sandbox for the first time takes a while."""
+    """A process that is started in the background, because the first detection of the sandbox takes a while."""
 
     def __init__(self, make: Callable[[], PrewarmedProcess]) -> None:
         self._make = make
@@ -160,7 +160,7 @@ class PrewarmedPool:
     def _make_starter(self, hash_seed: int) -> Callable[[], PrewarmedProcess]:
         """Return a function that starts a process.
 
-        It must not refer to `self`, or the pool would outlive its last user.
+        The function must not refer to `self`, because that would keep the pool alive.
         """
         python, sandboxed, seconds = self._python, self._sandboxed, self._seconds
         return lambda: start_prewarmed(python, hash_seed, _choose_sandbox(python, sandboxed=sandboxed), seconds)
@@ -198,7 +198,7 @@ def start_prewarmed(python: Path, hash_seed: int, sandbox: Sandbox, seconds: int
 
 
 def build_test_environment(python: Path, directories: RunDirectories, hash_seed: int) -> dict[str, str]:
-    """Build the environment of the test process from scratch, without inheriting any variable as it is."""
+    """Build the environment of the test process from scratch. No variable is inherited unchanged."""
     return {
         "PATH": f"{python.parent}:{SYSTEM_PATH}",
         "LANG": "C.UTF-8",

@@ -144,7 +144,10 @@ class PytestRunner:
     def _observe(
         self, request: RunRequest, given_up: threading.Event | None = None, **more: bool
     ) -> tuple[RunReport, ObservedRun]:
-        """Run the tests. `more` are additional parameters of the launcher."""
+        """Run the tests with canaries and return the report and the events.
+
+        `given_up` is set when the result is no longer needed.
+        """
         with self._pool.take(request.hash_seed) as prewarmed:
             directories = prewarmed.directories
             self._export(request.code_tree, directories.checkout, dict(request.restore))

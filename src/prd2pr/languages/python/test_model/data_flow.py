@@ -1,4 +1,4 @@
-"""Determines which values in a test can depend on the subject.
+"""Determines which values in a test can depend on the subject, the code under test.
 
 A value made only of constants is "dead"; every other value is "live". The analysis ignores the order of statements and
 treats a value as live when in doubt, so that the rules do not report honest tests.
@@ -75,7 +75,7 @@ class Liveness:
 
 
 def analyze_liveness(scope: TestScope) -> Liveness:
-    """Find the dead names of a test by starting with all bound names and dropping those that live values reach."""
+    """Find the dead names of a test: start with all bound names and remove those that depend on live values."""
     nodes = [node for statement in _list_statements(scope) for node in ast.walk(statement)]
     dead = _list_bound_names(scope, nodes)
     before = None
@@ -131,7 +131,7 @@ def find_bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _find_touched_names(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
-    """Return the dead names that this node makes live."""
+    """Return the dead names that become live because of this node."""
     bound = list(find_bindings(node))
     names = {name for name, value in bound if name in dead and _is_live(value, scope, dead)}
     if isinstance(node, ast.Assign):

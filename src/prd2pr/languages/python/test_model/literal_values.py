@@ -196,7 +196,7 @@ def _bind_target(target: ast.expr, item: Any) -> dict[str, Any]:
 
 
 def _apply_bounded(kind: type[ast.operator], left: Any, right: Any) -> Any:
-    """Apply the operator, unless the result would be huge or the operator formats a string."""
+    """Apply the operator. Raise `_NotEvaluated` if the result would be huge or if the operator formats a string."""
     sizes = [each if isinstance(each, int) else len(each) if hasattr(each, "__len__") else 1 for each in (left, right)]
     if (
         kind is ast.Mult

@@ -258,7 +258,8 @@ def walk_own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 def unparse_node(node: ast.AST) -> str:
     """Return the node as code.
 
-    Python 3.11 cannot write an f-string whose expressions contain a backslash, as after inlining. It becomes a `join`.
+    Python 3.11 cannot write an f-string whose expressions contain a backslash, which inlining can produce. Such an
+    f-string becomes a `join`.
     """
     try:
         return ast.unparse(node)

@@ -61,7 +61,7 @@ def is_startable_file(path: str) -> bool:
 
 
 def _find_paths(places: Iterable[ast.AST], scope: TestScope) -> Iterator[str]:
-    """Yield paths from strings and from `ROOT / "bin" / "greet"`, unless they start in a directory of the test."""
+    """Yield paths from strings and from `ROOT / "bin" / "greet"`, except those that start in a test directory."""
     given = {argument.arg for node in scope.reachable_functions for argument in node.args.args}
     for node in walk_nodes(places):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith((".py", ".sh")):

@@ -226,12 +226,12 @@ def get_scope(suite: Suite, test: DeclaredTest) -> TestScope:
 
 
 def list_parametrised_names(test: DeclaredTest) -> frozenset[str]:
-    """Return the parameters that `parametrize` or `given` provides."""
+    """Return the parameters that get their values from `parametrize` or `given`."""
     return frozenset(find_parameter_sources(test))
 
 
 def find_parameter_sources(test: DeclaredTest) -> dict[str, ast.Call]:
-    """Map each parameter that `parametrize` or `given` provides to its decorator."""
+    """Map each parameter that gets its values from `parametrize` or `given` to that decorator."""
     found: dict[str, ast.Call] = {}
     decorators = [*test.node.decorator_list, *(item for owner in test.owners for item in owner.decorator_list)]
     for call in (item for item in decorators if isinstance(item, ast.Call)):

@@ -62,7 +62,7 @@ class SuiteFile:
 
     @cached_property
     def assignments(self) -> list[tuple[ast.stmt, frozenset[str], frozenset[str]]]:
-        """Module-level statements that bind names, with the names that they bind and mention."""
+        """Module-level statements that bind names, each with the names that it binds and those that it mentions."""
         plain = [node for node in self.tree.body if isinstance(node, ast.Assign | ast.AnnAssign | ast.With)]
         return [(node, _list_names(node, ast.Store), _list_names(node, ast.Load)) for node in plain]
 

@@ -102,9 +102,9 @@ def ignores_other_value(node: FunctionNode | ast.Lambda) -> bool:
 
 
 def _ignores_self(node: FunctionNode | ast.Lambda, owner: str) -> bool:
-    """Return whether the method ignores `self`, as in `return other is not None`.
+    """Return whether the method ignores the values of `self`, as in `return other is not None`.
 
-    In a class without values, comparing only types is fine.
+    A class without values may compare only types.
     """
     parameters = [*node.args.posonlyargs, *node.args.args]
     values = _walk_body(node)

@@ -117,9 +117,9 @@ _COMPARED_NAMES = frozenset({"__main__", "", None})
 
 
 def _asks_only_for_package(function: FunctionNode, module: SourceModule) -> bool:
-    """Return whether the function only asks which package calls it, without a decision that depends on the answer.
+    """Return whether the function only determines which package calls it, and no decision depends on the result.
 
-    The answer may be cut at a dot and compared with `__main__`. Any other comparison could recognize the tests.
+    The name may be cut at a dot and compared with `__main__`. Any other comparison could recognize the tests.
     """
     frames = [each for each in ast.walk(function) if _reads_frame(each, module)]
     if not frames or any(isinstance(each, ast.Attribute) and each.attr == "f_locals" for each in frames):

@@ -1,4 +1,4 @@
-"""RFC402, RFC405, RFC419: features in a refactoring that no test requires."""
+"""RFC402, RFC405, RFC419: features that a refactoring adds although no test requires them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _HARMLESS_LITERALS = frozenset(repr(value) for value in (0, 1, -1, "", True, Fal
 def check_smuggled_features(
     old: str, new: str, path: str, sources: Mapping[str, str], previous: Mapping[str, str]
 ) -> Iterator[SourceFault]:
-    """Report new features.
+    """Report features that the refactoring adds.
 
     `previous` contains the changed files before the step, because code may move between them.
     """

@@ -94,7 +94,7 @@ _UNTESTABLE = ("__name__", "TYPE_CHECKING", "NotImplementedError", "@overload", 
 
 
 def check_test_helpers(old: str, new: str, tests: Mapping[str, str]) -> Iterator[SourceFault]:
-    """Report functions that tests call and that no longer assert or raise."""
+    """Report functions that tests use for assertions and that no longer assert or raise."""
     before, after = parse_python(old), parse_python(new)
     if before is None or after is None:
         return
@@ -156,7 +156,7 @@ def check_source_file(
 
 
 def _collect_faults(rule: Callable[..., Iterable[SourceFault]], *arguments: object) -> list[SourceFault]:
-    """Return the faults that a rule finds, or the fault that it crashed."""
+    """Return the faults that a rule finds, or a fault that describes the rule's crash."""
     try:
         return list(rule(*arguments))
     except Exception as error:  # noqa: BLE001 - no rule may end the run
@@ -165,7 +165,7 @@ def _collect_faults(rule: Callable[..., Iterable[SourceFault]], *arguments: obje
 
 
 def _is_script(path: str, context: FactContext) -> bool:
-    """Return whether the file is started and never imported, so that it may exit at import.
+    """Return whether the file is started as a program and never imported, so that it may exit at import.
 
     Examples are `scripts/count.py` and `shop/__main__.py`.
     """

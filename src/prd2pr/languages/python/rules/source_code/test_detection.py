@@ -242,7 +242,7 @@ def check_environment_detection(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def _check_log_handlers(module: SourceModule) -> Iterator[SourceFault]:
-    """Report checks of log handlers, which test runners install. Code that configures handlers may check them."""
+    """Report checks of log handlers, which can detect a test runner. Code that configures handlers may check them."""
     for scope in _list_scopes(module.tree):
         own = list(_walk_scope(scope))
         changes = {
@@ -290,7 +290,7 @@ def _is_root_handlers(node: ast.AST, module: SourceModule) -> bool:
 
 
 def _check_origin(node: ast.AST) -> Iterator[SourceFault]:
-    """Report checks of where an argument was defined, as in `work.__module__.startswith("test_")`."""
+    """Report checks of the module in which an argument was defined, as in `work.__module__.startswith("test_")`."""
     if not isinstance(node, ast.Compare | ast.Call):
         return
     parts = list(ast.walk(node))
@@ -380,7 +380,7 @@ def _get_first_argument(call: ast.Call, module: SourceModule) -> str:
 
 
 def _check_searches(node: ast.AST, module: SourceModule) -> Iterator[SourceFault]:
-    """Report searches in all variables or arguments for a word that only a test run contains."""
+    """Report code that searches all environment variables or arguments for a word that only a test run contains."""
     if not isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp | ast.For):
         return
     sources = [node.iter] if isinstance(node, ast.For) else [each.iter for each in node.generators]

@@ -177,8 +177,8 @@ def _is_plain_call(node: ast.expr, scope: TestScope) -> bool:
 def _is_certain_conflict(first: AssertedEquation, second: AssertedEquation, call: ast.expr) -> bool:
     """Return whether two equations contradict each other even if the function keeps state.
 
-    With state, `hit("page")` may return 1, then 2. The conflict is certain for one bound value, for calls with only
-    numbers, and for the first calls of two tests.
+    With state, `hit("page")` may return 1, then 2. The conflict is certain if one variable holds the value, if all
+    arguments are numbers, and for the first calls of two tests.
     """
     if first.scope.test.id != second.scope.test.id:
         return first.plain and second.plain and first.position <= 1 and second.position <= 1
@@ -252,7 +252,7 @@ def _check_conflicting_rows(module: TestModule, test: DeclaredTest) -> Iterator[
 def _find_expected_column(test: DeclaredTest, names: list[str]) -> int | None:
     """Return the index of the parameter with the expected value.
 
-    It stands alone on one side of `==`, and all other parameters are on the other side.
+    This parameter is alone on one side of `==`, and all other parameters are on the other side.
     """
     for statement in test.node.body:
         for compare in (x for x in find_asserted_comparisons(statement) if isinstance(x.ops[0], ast.Eq)):

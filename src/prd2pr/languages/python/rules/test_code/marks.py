@@ -208,7 +208,10 @@ def _list_test_functions(body: list[ast.stmt], naming: TestNaming) -> list[Funct
 
 
 def _check_module_skips(suite: Suite, tests: tuple[DeclaredTest, ...], asked: _Conditions) -> Iterator[Fact]:
-    """Report new skips of the whole file. Those that the file had before apply to its old tests too."""
+    """Report new skips of the whole file.
+
+    A skip that the file had before is not reported, since it applies to its old tests too.
+    """
     module = suite.module
     before = parse_python(suite.context.previous.get(module.path, ""))
     known = {ast.dump(node) for node in before.body} if before else set()
@@ -264,14 +267,14 @@ def _find_pytestmarks(owner: ast.ClassDef) -> list[ast.stmt]:
 
 @dataclass(frozen=True)
 class _Conditions:
-    """What the names in a skip condition mean."""
+    """The meaning of the names in a skip condition."""
 
     imports: Mapping[str, str]
     constants: Mapping[str, ast.expr]
     project: frozenset[str]
 
     def is_about_machine(self, condition: ast.expr, depth: int = 0) -> bool:
-        """Return whether only the standard library decides, as in `not hasattr(os, "fork")`."""
+        """Return whether the condition depends only on the standard library, as in `not hasattr(os, "fork")`."""
         nodes = list(ast.walk(condition))
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         modules = [self.imports[name].split(".") for name in names & self.imports.keys()]

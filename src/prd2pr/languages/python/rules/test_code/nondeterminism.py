@@ -193,9 +193,9 @@ def _find_unpredictable_call(node: ast.Compare, suite: Suite, test: DeclaredTest
 
 
 def _resolve_single_use(name: ast.Name, test: DeclaredTest) -> ast.expr:
-    """Return the value of a name that only this comparison reads.
+    """Return the value of a name that is read only in this comparison.
 
-    If the name is read elsewhere, the subject may know it.
+    If the name is read elsewhere, the code under test may know its value.
     """
     nodes = list(ast.walk(test.node))
     bound = [value for node in nodes for key, value in find_bindings(node) if key == name.id]

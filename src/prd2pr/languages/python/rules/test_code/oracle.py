@@ -1,7 +1,7 @@
-"""Checks where the expected value comes from.
+"""Checks the origin of the expected value.
 
-The findings are about the subject itself (RED409), a file that the test writes (RED413, RED414), and several accepted
-values (RED417).
+It must not come from the subject itself (RED409) or a file that the test writes (RED413, RED414), and there must not be
+several accepted values (RED417).
 """
 
 from __future__ import annotations
@@ -410,7 +410,7 @@ def _disables_asserts(node: ast.AST) -> bool:
 
 
 def _is_on_request(node: ast.AST) -> bool:
-    """Return whether a variable or an option controls the branch.
+    """Return whether an environment variable or an option controls the branch.
 
     Rewriting golden files on request is good practice.
     """

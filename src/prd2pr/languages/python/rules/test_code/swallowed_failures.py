@@ -100,7 +100,7 @@ def returns_in_finally(node: ast.Try) -> bool:
 
 
 def drops_exceptions(node: ast.stmt) -> bool:
-    """Return whether exceptions are ignored, as in a task that is never awaited.
+    """Return whether the code ignores exceptions, as in a task that is never awaited.
 
     `await gather(check(), return_exceptions=True)` counts too.
     """
@@ -186,7 +186,7 @@ def _ignores_exception(handler: ast.ExceptHandler) -> bool:
 
 
 def _requires_exception(handler: ast.ExceptHandler, node: ast.Try, home: FunctionNode) -> bool:
-    """Return whether the test fails without an exception.
+    """Return whether the test fails if no exception is raised.
 
     It does with `else: pytest.fail()`, or with a failure after a handler that returns.
     """

@@ -37,7 +37,7 @@ def check_unrelated_failures(
     project: frozenset[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Iterator[Fact]:
-    """Report failures that the test's own code raises on a line that also uses the subject.
+    """Report failures caused by the test's own code on a line that also uses the subject.
 
     `tests` maps the changed test modules to their contents. `project` contains the top-level names that may belong to
     the subject.
@@ -136,7 +136,7 @@ class _NameOrigins:
         return found
 
     def reads_outside(self, node: ast.AST) -> bool:
-        """Return whether the node uses a module, a file or other external input."""
+        """Return whether the node uses a module, a file or another external input."""
         return bool(self._list_reachable_names(node) & {*self._imports, "open", "input", "__file__"})
 
     def uses_test_directory(self, node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""RED306, RED401, RED410, RED412, RED418, RED420: tests that pass as soon as the subject exists, or never."""
+"""RED306, RED401, RED410, RED412, RED418, RED420: tests that pass as soon as the subject exists, or never pass."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _find_boolean_fault(node: ast.BoolOp, live: Liveness) -> ExpressionFault | N
 
 
 def _is_about_library(node: ast.expr, live: Liveness) -> bool:
-    """Return whether the assertion asks only the standard library, as in `os.sep in ("/", None)`."""
+    """Return whether the assertion checks only the standard library, as in `os.sep in ("/", None)`."""
     names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
     modules = [live.scope.imports.get(name, "").partition(".")[0] for name in names]
     return bool(modules) and all(module in sys.stdlib_module_names for module in modules)
