@@ -1,4 +1,4 @@
-"""An answer that may deliver several stories: run its tool calls in order and take the files at each `submit`."""
+"""Read an answer that may deliver several stories: run its tool calls, and record the files at each `submit`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_EXECUTED = "your answer was cut off at the length limit before it called a t
 
 @dataclass(frozen=True)
 class SubmittedStory:
-    """A story of an answer: the files before its first write and at its `submit`."""
+    """A story delivered by an answer: the files before its first write and at its `submit`."""
 
     report: StoryReport
     base: str
@@ -40,7 +40,7 @@ class DeliveredAnswer:
 
 
 def complete_blocks(reply: Reply) -> tuple[Block, ...]:
-    """Return the blocks without a last tool call that was cut off: its arguments are incomplete."""
+    """Return the blocks of a reply, without a last tool call whose arguments were cut off."""
     is_cut = reply.stop == "max_tokens" and reply.blocks and isinstance(reply.blocks[-1], ToolUse)
     return reply.blocks[:-1] if is_cut else reply.blocks
 
@@ -92,7 +92,7 @@ class AnswerReader:
 
 
 def split_spend(reply: Reply, wanted: Collection[str], last: str) -> dict[str, Spend]:
-    """Divide an answer's cost among the stories that it delivers, by the length of the text written for each.
+    """Divide an answer's cost among its stories, in proportion to the length of the text written for each.
 
     Text after the last `submit` is charged to `last`.
     """

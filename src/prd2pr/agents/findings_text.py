@@ -97,7 +97,7 @@ def _is_about_machine(finding: Finding) -> bool:
 
 
 def _shorten_message(finding: Finding, run: str) -> str:
-    """Shorten `failed: AssertionError assert 1 == 2` to `failed` if the run shows the rest, otherwise return ""."""
+    """Shorten `failed: AssertionError assert 1 == 2` to `failed` if the run shows the rest, or else return ""."""
     head, colon, why = finding.message.partition(": ")
     words = why.partition(" ")[2] or why
     return head if finding.test and colon and words and words in run else ""

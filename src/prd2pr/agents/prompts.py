@@ -66,7 +66,7 @@ _STORY_TEST_PREFIX = re.compile(r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII)
 
 
 def abbreviate_quoted(text: str, whole: str) -> str:
-    """Return the start of a text if it is part of the whole, which is shown above, and otherwise all of it."""
+    """Return only the beginning of a long text if the prompt already shows it as a part of `whole`."""
     start = text[:SHOWN_START]
     return f"{start.rsplit(' ', 1)[0]} …" if len(text) > SHOWN_START and start in whole else text
 
@@ -234,7 +234,7 @@ def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
 
 
 def _format_sample_examples(conventions: Conventions) -> str:
-    """Return an answer of the author of hidden examples, in the language of the tests."""
+    """Return a sample answer for the author of hidden examples, in the language of the tests."""
     lines = conventions.example.strip().splitlines()
     if lines:
         imports = "\n".join(line for line in lines if line.startswith("import"))
@@ -299,16 +299,17 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
 
 
 def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
-    """List the existing files that the story plans to change, if they are short enough to show to all its roles."""
+    """List the existing files that the story plans to change and that are short enough to show to all its roles."""
     files = task.codebase.files
     planned = tuple(path for path in (task.story.source_paths if task.story else ()) if path in files)
     return planned if sum(len(files[path]) for path in planned) <= _planned_files_limit(task) else ()
 
 
 def _select_relevant_files(task: RoleTask) -> ShownFiles:
-    """Select the files that the PRD names, what these import, and their tests: before and after the plan the same.
+    """Select the files that the PRD names, the files that these import, and their tests.
 
-    If the repository is small, all source files are selected, which is cheaper than another turn.
+    The result is the same before and after the plan. If the repository is small, all source files are selected, which
+    is cheaper than another turn.
     """
     files, limit = task.codebase.files, task.context_budget.own_characters
     wanted = find_relevant_files(files, task.prd.text, find_named_files(files, task.prd.text))
@@ -319,7 +320,7 @@ def _select_relevant_files(task: RoleTask) -> ShownFiles:
 
 
 def _select_added_files(task: RoleTask, shown: ShownFiles) -> ShownFiles:
-    """Select the files that the stories plan to change, and their tests, unless they are shown already."""
+    """Select the files that the stories plan to change, and their tests, unless the prompt shows them already."""
     files = task.codebase.files
     planned = [path for story in task.material.stories for path in story.source_paths]
     seen = {*dict(shown.files), *shown.left_out}
@@ -334,7 +335,7 @@ def render_next_delivery(variables: Mapping[str, object]) -> str:
 
 
 def render_unseen_stories(prd: Prd, stories: Iterable[Story], seen: str) -> str:
-    """Render the stories that are not in the conversation yet, or whose description has changed since."""
+    """Render the stories that the conversation does not contain yet, or whose description has changed since."""
     template, limits = get_environment(FILTERS).get_template("prompts/wanted_story.j2"), {"story": MAX_STORY_CHARACTERS}
     own_words = frozenset(map(quote_requirement, prd.requirements))
     unseen = (each for each in stories if f'"story {each.id}"' not in seen or each.description not in seen)
@@ -358,7 +359,7 @@ def _files_before_story(task: RoleTask) -> dict[str, str]:
 def _map_nearby_files(
     task: RoleTask, initial: Mapping[str, str], others: Mapping[str, str], whole: RepositoryMap
 ) -> RepositoryMap:
-    """Map files that the story concerns or that changed since the start, unless they are tests or already mapped."""
+    """Map files that are relevant to the story or changed since the start of the PRD, except tests and mapped files."""
     assert task.story is not None
     # Not the design's paths: the architect has no design yet and must see the same prompt.
     own = task.story.source_paths
@@ -371,7 +372,7 @@ def _map_nearby_files(
 
 
 def _map_used_files(task: RoleTask, others: Mapping[str, str], mapped: Collection[str]) -> str:
-    """Map the files that the design names or own files import, unless another map has them."""
+    """Map the files that the design names or the story's own files import, except those in another map."""
     assert task.design is not None
     own = task.own_sources()
     used = find_relevant_files(others, format_design_text(task.design), (*own, *task.own_tests()))

@@ -1,4 +1,4 @@
-"""Find the files of a repository that a story concerns: those it names and those that its own files import."""
+"""Find the files that are relevant to a story: those that it names, and those that its own files import."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _count_named(path: str, source: str, text: str, words: frozenset[str]) -> in
 
 
 def _is_identifier(name: str, text: str) -> bool:
-    """Return whether a name is meant as code: `earn` may be an ordinary word; `earn(`, `my_cart` and `Cart` are not."""
+    """Return whether a name is used as code: `earn` may be an ordinary word; `earn(`, `my_cart` and `Cart` are not."""
     return "_" in name or not name.islower() or f"{name}(" in text
 
 

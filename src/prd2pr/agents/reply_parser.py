@@ -87,9 +87,9 @@ class ReplyParser(Generic[Output]):
         return output, ToolAnswer("accepted")
 
     def _select_own_fields(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Drop the fields that `submit` has for other roles.
+        """Remove the fields of `submit` that belong to other roles.
 
-        For a contradiction, which needs no fields, fill in blanks.
+        If the role reports a contradiction, the required fields are filled with blanks.
         """
         own = self.role.output.model_fields
         foreign = {
@@ -130,7 +130,10 @@ class ReplyParser(Generic[Output]):
 
 
 def _request_again(reply: Reply, feedback: str) -> ParsedReply[Any]:
-    """Answer every tool call, including those that were not run, because providers require it."""
+    """Request the answer again.
+
+    Every tool call gets a result, also those that were not run, because providers require it.
+    """
     if reply.tool_uses:
         return ParsedReply(
             None, tuple(ToolResult(use.id, feedback, is_error=True) for use in reply.tool_uses), is_unusable=True
@@ -148,7 +151,7 @@ _STATUS_PREFIX = re.compile(r"\s*(contradiction|nothing[ _]to[ _]do|nothing)\b\s
 
 
 def _report_from_text(text: str) -> dict[str, str]:
-    """Parse the plain text of a self-editing worker as `done`, unless it starts with another status."""
+    """Interpret the plain text of a worker without our tools as `done`, unless it starts with another status."""
     lead = _STATUS_PREFIX.match(text)
     if lead is None:
         return {"status": "done", "explanation": text.strip()[:4000]}

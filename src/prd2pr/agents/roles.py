@@ -1,6 +1,6 @@
 """The table of roles. To add a role, add a row here and a prompt template.
 
-`domain.costs.profiles.ROLE_EXECUTORS` defines which profile runs a role, and whether a model does it there.
+`domain.costs.profiles.ROLE_EXECUTORS` defines for each profile whether it runs a role, and whether a model is used.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Role(Generic[Output]):
 
     @property
     def answers_in_text(self) -> bool:
-        """Whether its answer is a JSON object in the text. Other roles call `submit`."""
+        """Whether the role's answer is a JSON object in the text. Other roles call `submit`."""
         return not issubclass(self.output, WorkReport)
 
     @property
@@ -79,7 +79,7 @@ class Role(Generic[Output]):
 
     @property
     def uses_model(self) -> bool:
-        """Whether a model does this role in any profile. Otherwise it is implemented entirely in code."""
+        """Whether a model performs this role in any profile. Otherwise it is implemented entirely in code."""
         return "model" in ROLE_EXECUTORS[self.name]
 
     @property
@@ -88,12 +88,12 @@ class Role(Generic[Output]):
 
     @property
     def builds_stories(self) -> bool:
-        """Whether it works on stories with tools, and a gate judges the result."""
+        """Whether the role works on stories with tools, and a gate judges the result."""
         return bool(self.tools) and self.phase is not Phase.PLAN
 
     @property
     def is_phase_role(self) -> bool:
-        """Whether it does a phase of one story. Such roles share the cached part of the prompt."""
+        """Whether the role performs a phase of one story. Such roles share the cached part of the prompt."""
         return self.builds_stories and not self.converses
 
 

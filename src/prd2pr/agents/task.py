@@ -50,7 +50,7 @@ class AttemptContext:
 
 @dataclass(frozen=True)
 class PlanScope:
-    """The scope of a planning role, by default the first plan of the whole PRD."""
+    """The scope of a planning call. By default, this is the first plan of the whole PRD."""
 
     number: int = 1  # the number of this plan of the PRD
     change: PlanChange | None = None  # the part to plan again after a change of the PRD
@@ -124,7 +124,7 @@ class RoleTask:
         return f"{name}-{self.plan.part.name}" if self.plan.part else name
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """The requirements of the story, or all of them without a story.
+        """The requirements of the story, or all requirements if there is no story.
 
         Acceptance criteria that the story's own criteria repeat are left out.
         """

@@ -100,9 +100,10 @@ def build_first_request(
 
 
 def _select_tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
-    """Return the same tools for roles that share the provider's prompt cache, which begins with the tools.
+    """Return the same tools for all roles that share a cached prompt, because the prompt begins with the tools.
 
-    A worker without our tools (`alone`) pays no tokens and gets only the fields that it has to submit.
+    For a worker without our tools (`alone`), `submit` has only the fields of its role, because unused fields cost it
+    nothing to omit.
     """
     if role.shared_start and not alone:
         return build_conversation_tools()
@@ -115,7 +116,10 @@ def _select_tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
 
 @cache
 def build_conversation_tools() -> tuple[Tool, ...]:
-    """Return the tools of the programmer's conversation, which planner and author of hidden examples get as well."""
+    """Return the tools of the programmer's conversation.
+
+    The planner and the author of hidden examples get the same tools.
+    """
     return build_tools(WORK_TOOLS, inline_schema(StoryReport))
 
 
@@ -125,7 +129,7 @@ def _shared_tools() -> tuple[Tool, ...]:
 
 
 def mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
-    """Mark the end of a longer conversation for caching, because the next turn sends all of it again."""
+    """Mark the end of a longer conversation for caching, because the next turn sends the whole conversation again."""
     *before, message = conversation
     match message.blocks:
         case (*others, Text() | ToolResult() as last) if before:
@@ -135,7 +139,10 @@ def mark_for_cache(conversation: list[Message]) -> tuple[Message, ...]:
 
 
 def _keep_outer_marks(message: Message) -> Message:
-    """Keep only the first and the last cache mark. Providers accept four, and the last one covers those in between."""
+    """Keep only the first and the last cache mark.
+
+    Providers accept at most four, and the last one covers those in between.
+    """
     marked = [at for at, block in enumerate(message.blocks) if isinstance(block, Text) and block.cache]
     return Message(
         message.role, tuple(_clear_mark(block, at in marked[1:-1]) for at, block in enumerate(message.blocks))

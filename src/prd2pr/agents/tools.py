@@ -1,4 +1,4 @@
-"""The tools of all roles in one table. An invalid call is answered with an explanation of how to call the tool."""
+"""The table of the tools of all roles. An invalid call is answered with an explanation of the tool's arguments."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _format_heading(document: LivingDocument, about: str = "") -> str:
 
 
 def has_human_text(document: LivingDocument, existing: bytes) -> bool:
-    """Return whether the text outside of the marks is not just the heading of a new document."""
+    """Return whether people have added text outside of the marks, beyond the heading of a new document."""
     known = (_format_heading(document, about) for about in ("", EARLIER_ABOUTS.get(document.name, "")))
     return extract_human_text(document, existing).split() not in [heading.split() for heading in known]
 
@@ -72,7 +72,7 @@ def has_marks(document: LivingDocument, existing: bytes) -> bool:
 
 
 def is_adopted(document: LivingDocument, existing: bytes) -> bool:
-    """Return whether a person has made the file their own and keeps the generated part in it."""
+    """Return whether people have taken over the file but kept its generated part."""
     return has_marks(document, existing) and has_human_text(document, existing)
 
 
@@ -111,7 +111,7 @@ def extract_human_text(document: LivingDocument, existing: bytes | None) -> str:
 
 
 def keeps_human_text(document: LivingDocument, before: bytes | None, after: bytes | None) -> bool:
-    """Return whether only the generated part changed. Without text by people, the document may be removed."""
+    """Return whether only the generated part changed. A document without text by people may be removed."""
     if after is None:
         return before is not None and has_marks(document, before) and not has_human_text(document, before)
     if find_merge_problem(document, after) or not _MARK.search(after):

@@ -21,7 +21,7 @@ class _Heading(NamedTuple):
 
 
 def is_own_changelog(content: bytes) -> bool:
-    """Return whether a file is a changelog that people keep: Markdown with headings and without marks of prd2pr."""
+    """Return whether people maintain this changelog: Markdown with headings and without marks of prd2pr."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -106,7 +106,7 @@ CONTENTS: dict[str, DocumentContent] = {
 
 
 def apply_integration(worked: PrdHistory, story: str, cycle: Cycle, refused: tuple[RefusedAttempt, ...]) -> PrdHistory:
-    """Return the PRD as it will be once the story is integrated.
+    """Return the PRD in its state after the story is integrated.
 
     The documents are part of the commit that integrates the story and are written before its gate judges it, so they
     describe the state after that commit, without facts that only the commit itself contains. `refused` are the attempts
@@ -238,7 +238,7 @@ class RenderedDocs:
         return tuple(each for each in self.documents if each.problem)
 
     def skip_documents(self, why: Mapping[str, str]) -> RenderedDocs:
-        """Return the result without the documents at these paths, recording the reason for each."""
+        """Return the result without the documents at these paths, with the reason recorded for each."""
         states = (
             replace(each, content=None, problem=why[each.path]) if each.path in why else each for each in self.documents
         )
@@ -350,7 +350,7 @@ def render_own_changelog(
 def render_index(
     states: Mapping[LivingDocument, DocumentState], own: Mapping[LivingDocument, bool], directory: str
 ) -> str:
-    """Render the list of documents: those that exist, those with nothing to say, and those that are not selected."""
+    """Render the list of documents: existing ones, those without content, and those that are not selected."""
     instead = {SECURITY: SECURITY_POLICY, CHANGELOG: OWN_CHANGELOG}
     listed = [states.get(instead[each]) if own.get(each) else states[each] for each in DOCUMENTS]
     rows = [each for each in listed if each and (each.is_kept or not each.problem)]
@@ -367,7 +367,7 @@ def render_index(
 def render_attributes(
     path: str, source: DocsSource, existing: bytes | None, by_people: Collection[LivingDocument]
 ) -> dict[str, bytes]:
-    """Return the `.gitattributes` of the documents if it must be written. A person's own is left alone."""
+    """Return the `.gitattributes` of the documents if it must be written. A file written by a person is not changed."""
     content = format_attributes(by_people)
     own = path in source.files and not (existing and is_own_attributes(existing))
     return {} if not path or own or content == existing else {path: content}

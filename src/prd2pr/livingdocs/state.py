@@ -122,9 +122,10 @@ class StateReader:
             return None
 
     def _proofs(self, root: str, cycles: Iterable[Cycle]) -> dict[StepKey, Proof]:
-        """Return the proofs of gated steps, from the tree alone: a squash leaves the evidence of most steps behind.
+        """Return the proofs of gated steps, from the tree alone.
 
-        What the documents show is in the cycles. Versions before 0.3 kept all evidence in the tree instead.
+        After a squash, the evidence of most steps is not in the repository. The cycles contain everything that the
+        documents show. Versions before 0.3 kept all evidence in the tree instead.
         """
         rebuilt: dict[StepKey, Proof] = {}
         wanted: dict[StepKey, str] = {}
@@ -143,7 +144,7 @@ class StateReader:
         return {**rebuilt, **{key: proof for key, proof in found.items() if proof is not None}}
 
     def _replayed(self, root: str) -> bool:
-        """Return whether one of the runs used recorded model answers."""
+        """Return whether one of the runs replayed recorded model answers."""
         runs = {self._paths[path]: path for path in sorted(self._paths) if path.startswith(f"{root}/runs/")}
         unknown = [blob for blob in runs if self.cache.get(f"replayed:{blob}") is None]
         for blob, data in self.git.read_blobs(unknown).items():
@@ -163,7 +164,7 @@ class StateReader:
                     self.problems.append(f"{path} cannot be read")
 
     def _deployment(self, root: str) -> DeploymentNotes:
-        """Return what the Deployment role said about the plan; empty without its record."""
+        """Return the Deployment role's notes on the plan, which are empty without its record."""
         path = f"{root}/pipeline/deployment.json"
         if path not in self._paths:
             return DeploymentNotes()
@@ -195,7 +196,7 @@ def _is_record_in(entry: TreeEntry, root: str) -> bool:
 
 
 def shrink_proof(data: bytes) -> str:
-    """Return the proof as one line of JSON with verdict, phase, coverage and test outcomes."""
+    """Return the verdict, phase, coverage and test outcomes of a proof as one line of JSON."""
     try:
         raw = json.loads(decompress(data, "evidence"))
         evidence, verdict = raw["evidence"], raw["verdict"]

@@ -1,8 +1,8 @@
 """Plans of a PRD: their rules, replanning after a change, and decisions about stories.
 
-Offers plan drafts and checks (`plan`, `answer_checks`), what follows from classified requirements (`classification`),
-the parts of a large PRD (`parts`), the diff of a changed plan (`plan_diff`) and the effects of commands on the records
-(`decisions`).
+`plan` and `answer_checks` define plan drafts and their rules, `classification` derives questions and stories from
+classified requirements, `parts` splits a large PRD, `plan_diff` applies a changed PRD, and `decisions` computes the
+effects of commands on the records.
 
 May import `views`, `prd` and `domain`.
 """

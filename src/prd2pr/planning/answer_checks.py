@@ -1,4 +1,4 @@
-"""Rules for the planner's answers that older plans need not follow, and what becomes of an answer that breaks them."""
+"""Rules that apply to new answers of the planner but not to existing plans, and corrections of such answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ SOFT_CODES = ("PLN110", "PLN201", "PLN204", "PLN205")
 def check_planner_answer(
     prd: Prd, draft: PlanDraft, paths: Collection[str], planned_now: Collection[str]
 ) -> tuple[PlanProblem, ...]:
-    """Check an answer. `paths` are the repository's files, `planned_now` the keys of the requirements that it plans."""
+    """Check an answer.
+
+    `paths` are the repository's files, `planned_now` the keys of the requirements to plan in this call.
+    """
     return (
         *check_met_places(draft, paths),
         *_check_acceptance_stories(prd, draft),
@@ -44,7 +47,7 @@ def check_planner_answer(
 
 
 def check_met_places(draft: PlanDraft, paths: Collection[str]) -> Iterator[PlanProblem]:
-    """Check that each requirement that is said to be met names a file that implements it."""
+    """Check that each requirement that the planner classifies as met names a file that implements it."""
     names = {name for path in paths for name in (path, path.rpartition("/")[2], _dotted_name(path)) if name}
     for each in draft.classified:
         if each.status == "met" and not any(name in each.note for name in names):
@@ -83,7 +86,7 @@ def _check_structure(prd: Prd, draft: PlanDraft, existing: Collection[str]) -> I
 
 
 def _check_contradictions(prd: Prd, draft: PlanDraft, planned_now: Collection[str]) -> Iterator[PlanProblem]:
-    """Compare the criteria with GIVEN, WHEN and THEN. What is classified as contradictory is a question already."""
+    """Report criteria with equal GIVEN and WHEN but different THEN, unless already classified as contradictory."""
     open_ones = {get_requirement_key(each.id) for each in draft.classified if each.status == "contradictory"}
     acceptance = [each for each in prd.requirements if each.kind == "acceptance"]
     stated = {clean_line(each.text) for each in acceptance}
@@ -123,7 +126,7 @@ def is_soft_problem(problem: PlanProblem) -> bool:
 
 
 def accept_soft_problems(draft: PlanDraft, problems: Iterable[PlanProblem]) -> PlanDraft:
-    """Return the draft with a question for each problem, and without paths of stories that name too many."""
+    """Return the draft with a question for each problem. Stories that name too many paths lose their paths."""
     titles = {story.key: story.title for story in draft.stories}
     questions = (_ask_about_problem(each, titles.get(each.story, "")) for each in problems)
     limit = PlanLimits().source_paths

@@ -1,7 +1,7 @@
-"""Requirements that are not simply built: already met, contradictory, not testable, or not a requirement.
+"""Requirements for which the plan needs no code: already met, contradictory, not testable, or not a requirement.
 
-The planner classifies them. Code decides what follows: a story that verifies those that are met, questions about those
-that contradict each other or cannot be tested, and nothing for what is not a requirement.
+The planner classifies them, and fixed rules derive the result: a story that verifies met requirements, and questions
+about requirements that contradict each other or cannot be tested. Text that is not a requirement is ignored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MAX_CRITERIA = PlanLimits().criteria
 
 
 def quote_requirement(requirement: Requirement) -> str:
-    """Return the text of a criterion that is a requirement in the PRD's own words."""
+    """Return a criterion that quotes a requirement in the PRD's own words."""
     return clip(clean_line(requirement.text), MAX_CRITERION_LENGTH)
 
 
 def complete_criteria(prd: Prd, draft: PlanDraft) -> PlanDraft:
-    """Add a criterion in the PRD's words for each requirement of a story that its own criteria do not name."""
+    """Add a criterion in the PRD's words for each requirement that a story names but none of its criteria covers."""
     return draft.model_copy(update={"stories": tuple(_add_criteria(prd, draft, story) for story in draft.stories)})
 
 
@@ -71,7 +71,7 @@ def _add_criteria(prd: Prd, draft: PlanDraft, story: StoryDraft) -> StoryDraft:
 
 
 def _join_surplus(criteria: Sequence[CriterionDraft], room: int) -> Iterator[CriterionDraft]:
-    """Yield the criteria, with the last ones joined to one if there are too many for a story."""
+    """Yield the criteria. If there are too many for a story, the last ones are joined to one."""
     first = max(0, room - 1) if len(criteria) > room else len(criteria)
     yield from criteria[:first]
     if rest := criteria[first:]:
@@ -104,7 +104,7 @@ def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
 
 
 def drop_answered_questions(questions: Iterable[str], answered: Iterable[AnsweredQuestion]) -> Iterator[str]:
-    """Drop questions about requirements that cannot be tested if people have answered that, in whatever words."""
+    """Drop questions about untestable requirements that people have answered, however the questions were worded."""
     settled = {each.question.partition(UNTESTABLE)[0] for each in answered if UNTESTABLE in each.question}
     return (each for each in questions if UNTESTABLE not in each or each.partition(UNTESTABLE)[0] not in settled)
 
@@ -159,7 +159,7 @@ class _Scope:
 
     @cached_property
     def classified(self) -> tuple[ClassifiedRequirement, ...]:
-        """The classified requirements that no story claims, and the contradictory ones, which need an answer anyway."""
+        """The classified requirements that no story claims, and all contradictory ones, which need an answer anyway."""
         return tuple(
             each
             for each in self.draft.classified
@@ -205,7 +205,7 @@ class _Scope:
         )
 
     def _list_verified(self, met: Sequence[str]) -> tuple[Requirement, ...]:
-        """List what is verified: each requirement, unless its acceptance criteria or all of its parts replace it."""
+        """List the requirements to verify: each met one, or the acceptance criteria or parts that replace it."""
         found: dict[str, Requirement] = {}
         for key in met:
             parts = [each for each in self.prd.requirements if get_requirement_key(each.parent) == key and each.parent]

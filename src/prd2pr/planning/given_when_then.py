@@ -1,4 +1,4 @@
-"""Parse GIVEN … WHEN … THEN … to copy the PRD's criteria and to detect contradictions."""
+"""Parse criteria of the form GIVEN … WHEN … THEN …, to copy those of the PRD and to detect contradictions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def find_contradicting_criteria(
 
 
 def _says_the_same(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether one outcome says all of the other, with the same numbers and negations, and possibly more."""
+    """Return whether one outcome contains everything that the other one says, with the same numbers and negations."""
     first, second = set(_content_words(one)), set(_content_words(other))
     values = [[word for word in then if word.isdigit() or word in _NEGATIONS] for then in (one, other)]
     return values[0] == values[1] and (first <= second or second <= first)

@@ -64,12 +64,12 @@ class PlanPart:
         return PlanChange(RequirementChange(same=earlier, added=self.requirements), kept=self.planned.stories)
 
     def follow(self, planned: Backlog) -> PlanPart:
-        """Return this part with the decisions of the earlier ones."""
+        """Return this part with the decisions that were made for the earlier parts."""
         return replace(self, planned=planned)
 
     @cached_property
     def known_contradictions(self) -> Mapping[str, ClassifiedRequirement]:
-        """The requirements of this part that earlier parts found to contradict one of theirs, by key."""
+        """The requirements of this part that contradict requirements of earlier parts, by key."""
         found: dict[str, ClassifiedRequirement] = {}
         for each in self.planned.classified:
             named = {get_requirement_key(name) for name in find_mentioned_ids(each.note)}
@@ -79,7 +79,7 @@ class PlanPart:
         return found
 
     def tidy(self, answer: PlanDraft) -> PlanDraft:
-        """Return the answer without what other parts decide. Contradictions with earlier parts are added."""
+        """Return the answer without decisions of other parts. Contradictions with earlier parts are added."""
         earlier = {get_requirement_key(each.id) for each in self.prd.requirements} - self.keys
         decided = {get_requirement_key(each.id) for each in self.planned.classified}
 
@@ -101,7 +101,7 @@ class PlanPart:
         return frozenset(map(get_requirement_key, self.later))
 
     def _drop_later_ids(self, story: StoryDraft) -> StoryDraft:
-        """Drop ids that later parts plan, if the story also names some of this part."""
+        """Remove ids that a later part plans from a story that also names ids of this part."""
 
         def keep(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(name for name in names if get_requirement_key(name) not in self.later_keys)
@@ -159,7 +159,7 @@ def _list_groups(prd: Prd) -> list[list[RequirementTree]]:
 
 
 def _list_units(prd: Prd) -> list[RequirementTree]:
-    """Group the requirements by topmost parent. A criterion without a parent goes to the one that it exercises."""
+    """Group the requirements by topmost parent. A criterion without a parent joins the requirement that it tests."""
     by_id = {each.id: each for each in prd.requirements}
 
     def find_root(each: Requirement) -> str:
@@ -183,7 +183,7 @@ def _list_units(prd: Prd) -> list[RequirementTree]:
 
 
 def _find_exercised(criterion: Requirement, units: Mapping[str, Sequence[Requirement]]) -> str:
-    """Return the root of the unit that the criterion mentions, or else of the one with the most similar words."""
+    """Return the root requirement that the criterion mentions, or else the one with the most similar words."""
     mentioned = {get_requirement_key(name) for name in find_mentioned_ids(criterion.text)}
     words = extract_words(criterion.text)
     similar = {
@@ -197,7 +197,7 @@ def _find_exercised(criterion: Requirement, units: Mapping[str, Sequence[Require
 
 
 def _pack(groups: Sequence[Sequence[RequirementTree]], limit: int) -> Iterator[list[Requirement]]:
-    """Join neighboring groups up to the limit. A larger group is divided evenly between its units."""
+    """Join neighboring groups up to the limit. A larger group is divided evenly at requirement boundaries."""
     chunk: list[Requirement] = []
     for group in groups:
         for piece in _divide(group, limit):
@@ -232,7 +232,7 @@ def sort_cycles(cycles: Sequence[PlannedCycle]) -> tuple[PlannedCycle, ...]:
 
 
 def follow_cycles(prd: Prd, draft: PlanDraft, earlier: Sequence[Story] = ()) -> PlanDraft:
-    """Make the first stories of a cycle depend on the cycles that the PRD puts before it.
+    """Make the first stories of a cycle depend on the cycles that precede it in the PRD.
 
     `earlier` are the stories of earlier parts. Cycles become epics if the answer has none.
     """

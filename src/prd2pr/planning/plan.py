@@ -171,7 +171,7 @@ def _check_classified(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
 
 
 def verifies_repository(story: StoryDraft) -> bool:
-    """Return whether a story verifies what the repository already does, and not what another story builds."""
+    """Return whether a story verifies behavior that already exists, rather than behavior that another story builds."""
     return story.verify_only and not story.depends_on
 
 

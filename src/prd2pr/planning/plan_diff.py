@@ -69,7 +69,7 @@ def compute_plan_change(
     started: frozenset[str],
     earlier: Mapping[str, Requirement] = MappingProxyType({}),
 ) -> PlanChange:
-    """Compute what a changed PRD means for the plan.
+    """Compute the effects of a changed PRD on the plan.
 
     `started` are the ids of stories that have steps. `earlier` has, by key, the last version of requirements that are
     in `after` but not in `before`.
@@ -104,7 +104,7 @@ def compute_plan_change(
 
 
 def reopen_requirements(change: RequirementChange, backlog: Backlog) -> RequirementChange:
-    """Treat a requirement as changed after an answer, or if one that it contradicts has changed."""
+    """Treat requirements as changed if a person answered a question about them, or if they contradict a changed one."""
     outdated = change.list_outdated_keys()
     again = {get_requirement_key(name) for name in backlog.reopened} - outdated | {
         key
@@ -122,7 +122,7 @@ def reopen_requirements(change: RequirementChange, backlog: Backlog) -> Requirem
 
 
 def verifies_existing_code(story: Story) -> bool:
-    """Return whether a story verifies what the repository did before the plan."""
+    """Return whether a story verifies code that existed before the plan."""
     return story.verify_only and not story.depends_on
 
 
@@ -154,7 +154,7 @@ def update_story_ids(story: Story, update: Callable[[tuple[str, ...]], Iterable[
 
 
 def build_removal_questions(removed: Iterable[Requirement], stories: list[Story], unwanted: set[str]) -> Iterator[str]:
-    """Ask about the stories of removed requirements.
+    """Yield a question for each story of a removed requirement.
 
     Do not reword these texts: branches store them, and `verify` compares them.
     """
@@ -174,7 +174,7 @@ def build_removal_questions(removed: Iterable[Requirement], stories: list[Story]
 
 
 def check_replan_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft) -> tuple[PlanProblem, ...]:
-    """Check the planning rules for the merged plan, and that new stories are only for changed requirements."""
+    """Check the planning rules for the merged plan, and that new stories cover only changed requirements."""
     whole = backlog_to_draft(keep_unchanged_plan(prd, backlog, change))
     stories = tuple(assign_epic(story, backlog) for story in answer.stories)
     joined = PlanDraft(
@@ -250,7 +250,7 @@ def keep_open_questions(prd: Prd, backlog: Backlog, kept: Backlog) -> tuple[str,
 
 
 def assign_epic(story: StoryDraft, backlog: Backlog) -> StoryDraft:
-    """Give a story without an epic the epic of the story that it replaces, or else the first epic."""
+    """Assign the epic of the replaced story to a story without an epic, or else the first epic."""
     if story.epic or not backlog.epics:
         return story
     before = next((each.epic for each in backlog.stories if each.id == story.key), backlog.epics[0].id)
@@ -413,7 +413,7 @@ def drop_dependencies(story: Story, names: set[str]) -> Story:
 
 
 def compute_status_after_replan(status: Status, backlog: Backlog, *, at: str) -> Status:
-    """Return the project's status after replanning, since stories may be open again or none may be left."""
+    """Return the project's status after replanning: stories may be open again, or all may be settled."""
     if any(story.status not in SETTLED for story in backlog.stories):
         return record_event(status, "the PRD changed", at=at)
     return finish_if_settled(status, backlog, at=at)
@@ -441,7 +441,10 @@ def diff_plans(before: Backlog, after: Backlog, asked: tuple[str, ...] = ()) -> 
 
 
 def drop_approved_removals(backlog: Backlog, named: tuple[str, ...]) -> Backlog:
-    """Skip the stories about to be dropped if the whole plan is approved. Stories that the approval names are kept."""
+    """Skip the stories that are about to be dropped once the whole plan is approved.
+
+    Stories that the approval names are kept.
+    """
     if not backlog.dropping:
         return backlog
     going = () if named else backlog.dropping

@@ -36,7 +36,7 @@ def list_finished_stories(backlog: Backlog) -> tuple[Story, ...]:
 
 
 def select_turn(stories: Sequence[Story], turn: int) -> tuple[Story, ...]:
-    """Return two stories, different ones each turn, until all have been selected."""
+    """Return two stories to check. Each turn selects different ones until all have been selected."""
     if len(stories) <= STORIES_PER_TURN:
         return tuple(stories)
     return tuple(stories[(turn * STORIES_PER_TURN + n) % len(stories)] for n in range(STORIES_PER_TURN))

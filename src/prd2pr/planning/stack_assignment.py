@@ -1,4 +1,4 @@
-"""Rules for plans in a repository with several stacks: each story belongs to one stack."""
+"""Rule for plans in a repository with several stacks: the files of each story belong to one stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build requirements that the plan classified as met but whose tests fail, in a story of their own."""
+"""Build a separate story for requirements that the plan classified as met but whose tests fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE = "Build what was taken for implemented: "
 
 
 def find_unmet_criteria(story: Story, evidence: Evidence) -> tuple[str, ...]:
-    """Return the criteria of a story that verifies existing code whose tests do not pass."""
+    """Return the criteria of a story that verifies existing code for which the tests do not pass."""
     run = evidence.head_run
     if not verifies_existing_code(story) or run is None or not run.honest:
         return ()
@@ -26,7 +26,7 @@ def find_unmet_criteria(story: Story, evidence: Evidence) -> tuple[str, ...]:
 
 
 def build_unmet_story(verified: Story, name: str, unmet: Iterable[str]) -> Story:
-    """Build the story for criteria of a story that only verifies."""
+    """Build a story for the criteria that a verify-only story found to be unmet."""
     wanted = frozenset(unmet)
     moved = [each for each in verified.criteria if each.id in wanted]
     served = tuple(dict.fromkeys(each for criterion in moved for each in criterion.requirements))
@@ -44,7 +44,7 @@ def build_unmet_story(verified: Story, name: str, unmet: Iterable[str]) -> Story
 
 
 def move_unmet_criteria(prd: Prd, backlog: Backlog, verified: Story, added: Story) -> Backlog | None:
-    """Return the backlog in which the added story has criteria that the verifying story had, or None if they differ."""
+    """Return the backlog with criteria moved from the verifying story to the added one, or None if they differ."""
     wanted = [_criterion_key(each) for each in added.criteria]
     moved = tuple(each.id for each in verified.criteria if _criterion_key(each) in wanted)
     if not moved or len(moved) != len(wanted) or build_unmet_story(verified, added.id, moved) != added:

@@ -72,7 +72,7 @@ def build_blocked_view(context: ActionContext, branch: str = "") -> BlockedView 
 
 
 def is_story_blocked(context: ActionContext, story: Story) -> bool:
-    """Whether the story has no attempts left. Stories that a person aborted are not blocked."""
+    """Return whether the story has no attempts left. Stories that a person aborted are not blocked."""
     cycle = context.records.cycle(story.id)
     return cycle is not None and bool(cycle.blocked)
 

@@ -45,7 +45,10 @@ def make_html_anchor(*parts: object) -> str:
 
 
 class Column(StrEnum):
-    """Board column of a story. Skipped and aborted stories are COMPLETE too, because nothing is left to do."""
+    """The column of a story on the board.
+
+    Skipped and aborted stories are in COMPLETE too, because no work is left.
+    """
 
     PENDING = "PENDING"
     IN_PROGRESS = "IN PROGRESS"
@@ -317,7 +320,7 @@ class RequirementRow:
 
     @property
     def is_uncovered(self) -> bool:
-        """Whether no test of its own proves it although no work on it is left."""
+        """Whether no work on the requirement is left although no test proves it directly."""
         return self.planned and self.status not in (*VERIFIED_STATUSES, "pending")
 
 
@@ -334,7 +337,7 @@ class RefusedWriteView:
 
 @dataclass(frozen=True)
 class PageView:
-    """A screenshot of a page after the story. Without data, only its name is shown."""
+    """A screenshot of a page after the story. Without image data, only its name is shown."""
 
     path: str
     file: str

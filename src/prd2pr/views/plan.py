@@ -44,7 +44,7 @@ class PlanDiff:
 
     @property
     def in_all(self) -> int:
-        """Number of stories before the change."""
+        """Return the number of stories before the change."""
         return len(self.kept) + len(self.changed) + len(self.dropped)
 
 

@@ -1,7 +1,7 @@
-"""Render `progress.md` in the state directory: where the work stands, for people and for the next run.
+"""Render `progress.md` in the state directory: a summary of the progress, for people and for the next run.
 
-`verify` renders it again and compares it byte by byte. `render_earlier_progress` is the form of earlier versions, whose
-wording must not change, because existing branches contain it.
+`verify` renders it again and compares it byte by byte. `render_earlier_progress` renders it as earlier versions did;
+its wording must not change, because existing branches contain it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def format_story_name(story: Story) -> str:
 
 
 def is_progress(data: bytes | None, prd: Prd | None, backlog: Backlog, status: Status) -> bool:
-    """Return whether the file follows from the records. The date is only information, and not checked."""
+    """Return whether the file agrees with the records. Its date is not checked."""
     if data is None or prd is None:
         return not data and prd is None
     found = LAST_RUN.search(data)

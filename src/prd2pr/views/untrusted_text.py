@@ -73,7 +73,7 @@ def format_code_block(text: str, language: str = "") -> str:
 
 
 def format_image(file: str, sha: str, commit_url: str, title: str) -> str:
-    """Return an image of the repository's file at that commit, or an empty string if its path is not a plain one."""
+    """Return Markdown for an image in the repository at that commit, or an empty string if the path is not plain."""
     if not commit_url or not re.fullmatch(r"[A-Za-z0-9._/-]+", file) or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
         return ""
     return f"![{escape_line(title)}]({commit_url.removesuffix('commit/')}blob/{sha}/{file}?raw=true)"
@@ -111,7 +111,7 @@ Render = Callable[[Sequence[str], int], str]
 def fit_to_limit(render: Render, order: Sequence[str], rows: int, limit: int = BODY_LIMIT) -> str:
     """Render with as few sections left out as possible, then with fewer rows, until the text fits `limit`.
 
-    `render(left_out, board_rows)` is called with the first sections of `order` to leave out.
+    `render(left_out, board_rows)` gets the sections to leave out, which are the first ones of `order`.
     """
     for number in range(len(order) + 1):
         text = render(order[:number], rows)

@@ -125,7 +125,7 @@ class AnthropicModel:
         return self._model, f"anthropic:{self._model}"
 
     def _ask(self, parameters: Mapping[str, Any]) -> SdkMessage:
-        """Send the request once. A response counts only if it was received completely."""
+        """Send the request once. An incomplete response raises an error."""
         try:
             with self._client.messages.stream(**parameters) as stream:
                 if not any(event.type == "message_stop" for event in stream):

@@ -23,7 +23,7 @@ def drop_thinking(_: Message) -> list[Json]:
 def to_anthropic_request(request: Request, model: str, thoughts: ThinkingLookup = drop_thinking) -> Json:
     """Return the parameters of `messages.stream`, except for the output format.
 
-    Tools need no cache mark of their own: they precede the system prompt, so the first mark covers them.
+    The tools need no separate cache mark: they precede the system prompt, so its mark covers them.
     """
     system = [_to_block(text) for text in request.system if text.text.strip()]
     messages = _merge_turns(request.messages, thoughts)

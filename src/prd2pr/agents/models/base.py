@@ -12,7 +12,7 @@ from prd2pr.domain.records import Spend
 
 @dataclass(frozen=True)
 class Purpose:
-    """The role that calls the model, and its purpose.
+    """The reason for a model call: role, subject, phase, attempt and turn.
 
     Transcripts are looked up by this key, so they remain valid if prompts are reworded.
     """

@@ -78,7 +78,7 @@ class CommandModel:
         return reply
 
     def estimate(self, request: Request | None) -> CallEstimate:
-        """Estimate the next call by its prompt and by the role's largest call so far: a program may make many turns.
+        """Estimate the next call from its prompt and the role's largest call, since a program may make many calls.
 
         Without a configured price the cost is zero, since the program may report its own.
         """

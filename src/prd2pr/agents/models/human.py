@@ -1,4 +1,4 @@
-"""`human`: a person does a phase in the workspace with their own tools, and the same gate checks the result."""
+"""`human`: a person does the work of a phase in the workspace with their own tools. The same gate checks it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def format_choices(request: Request) -> str:
 
 
 def needs_json(request: Request) -> bool:
-    """Return whether the step requires more fields than the answer "done" provides."""
+    """Return whether the step requires fields that a plain "done" cannot provide."""
     if request.output_schema is not None:
         return True
     tool = _submit_tool(request)
@@ -125,7 +125,7 @@ def needs_json(request: Request) -> bool:
 
 
 def _report(request: Request, status: str, explanation: str) -> Block:
-    """Report by calling `submit` if the step has it, otherwise as plain text."""
+    """Report the result by calling `submit` if the step has this tool, otherwise as plain text."""
     tool = _submit_tool(request)
     if tool is None or "status" not in tool.schema.get("properties", {}):
         return Text(explanation if status == "done" else f"{status}: {explanation}")

@@ -77,7 +77,7 @@ def _read_tool_use(call: object, number: int) -> ToolUse:
 
 
 def _read_arguments(text: object) -> Mapping[str, Any]:
-    """Parse the arguments. Anything but a JSON object is passed on, so that the tool can report the error."""
+    """Parse the arguments of a tool call. Invalid JSON is passed on as text, so that the tool can report the error."""
     try:
         value = json.loads(text) if isinstance(text, str) and text.strip() else text or {}
     except ValueError:

@@ -1,4 +1,7 @@
-"""`replay:FILE`: answers from a transcript. Only the replies are recorded; tests and gates run for real."""
+"""`replay:FILE`: return answers from a transcript.
+
+Only the model's replies are recorded; tests and gates run for real.
+"""
 
 from __future__ import annotations
 

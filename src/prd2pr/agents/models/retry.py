@@ -15,7 +15,7 @@ MODEL_RETRIES = RetryPolicy(tries=6, first_wait=1.0, longest_wait=60.0, longest_
 
 
 class TransientFailure(Exception):
-    """A failed call that may succeed later. Never leaves the adapters."""
+    """A failed call that may succeed later. Adapters never raise it to their callers."""
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
         super().__init__(why)

@@ -22,7 +22,7 @@ Prices = Mapping[str, Price]
 
 @dataclass(frozen=True)
 class Usage:
-    """Disjoint token counts: `input` was neither read from the cache nor written to it."""
+    """Token counts without overlap: tokens in `input` were neither read from the cache nor written to it."""
 
     input: int = 0
     cache_read: int = 0
@@ -84,7 +84,7 @@ def count_prompt_characters(request: Request) -> int:
 
 
 def list_prompt_pieces(request: Request) -> list[tuple[str, int]]:
-    """List each piece's part and length in characters, in the order in which providers read and cache the prompt."""
+    """List the parts of a prompt and their lengths in characters, in the order in which providers cache them."""
     form = None if request.schema_in_prompt else request.output_schema
     tools = (len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
     return [

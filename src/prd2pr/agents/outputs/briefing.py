@@ -1,4 +1,4 @@
-"""A bounded text for the planner from the roles that run before it: verdict, approach, facts, notes."""
+"""A text of limited length that tells the planner what earlier roles found: verdict, approach, facts and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debugger: the root cause of all refused attempts at a phase, for the last attempt."""
+"""Debugger: find the common cause of all refused attempts at a phase, before the last attempt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.domain.records import Record
 
 
 class DebuggerAnswer(Record):
-    """The root cause behind several refusals."""
+    """The common cause of several refusals."""
 
     root_cause: str = Field(max_length=1200, description="The one mistake behind all refusals, and how you know.")
     lies_in: Literal["the code", "the tests", "the story", "the surroundings"] = Field(

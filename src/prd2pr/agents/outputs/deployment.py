@@ -24,7 +24,7 @@ Sentences = tuple[str, ...]
 
 
 class DeploymentAnswer(Record):
-    """What the environment of the program must provide for this plan to work. The plan itself does none of it."""
+    """The changes in the program's environment that a plan needs. The plan itself does not make them."""
 
     infrastructure: Sentences = Field(default=(), max_length=8, description="Services, storage, settings it needs.")
     routing: Sentences = Field(default=(), max_length=8, description="Ports, paths and names that change.")

@@ -1,4 +1,4 @@
-"""Designer: the visible part of a plan, split into slices that can be shown and tested one by one."""
+"""Designer: describe the visible part of a plan, split into slices that can be shown and tested one by one."""
 
 from __future__ import annotations
 

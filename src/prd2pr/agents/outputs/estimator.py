@@ -19,7 +19,7 @@ class StoryEstimate(Record):
 
 
 class EstimateAnswer(Record):
-    """The minutes that each story takes an engineer: design, tests, code."""
+    """The minutes that an engineer needs for each story: design, tests and code."""
 
     stories: tuple[StoryEstimate, ...] = Field(max_length=200)
 
@@ -36,7 +36,7 @@ def format_estimate_verdict(learnt: CorrectionFactor) -> str:
 
 
 def apply_estimates(backlog: Backlog, answer: EstimateAnswer | None, factor: float | None) -> Backlog:
-    """Apply the estimates and the correction factor to the plan, which stays unchanged without either."""
+    """Apply the estimates and the correction factor to the plan. Without them, the plan is unchanged."""
     given = {each.story: each for each in answer.stories} if answer else {}
     stories = tuple(_apply_estimate(story, given.get(story.id), factor) for story in backlog.stories)
     return backlog if stories == backlog.stories else backlog.model_copy(update={"stories": stories})

@@ -29,14 +29,14 @@ class StoryExamples(Record):
 
 
 class ExamplesAnswer(Record):
-    """Hidden examples of the stories that can be tested by what is given."""
+    """Hidden examples of the stories for which the PRD gives enough information."""
 
     stories: tuple[StoryExamples, ...] = Field(default=(), max_length=200)
 
     @model_validator(mode="before")
     @classmethod
     def _read_short_form(cls, answer: object) -> object:
-        """Accept the short form that the prompt asks for: `{"shop-1": {"imports": "…", "c1": ["assert …"]}}`."""
+        """Accept the compact form that the prompt asks for: `{"shop-1": {"imports": "…", "c1": ["assert …"]}}`."""
         if not isinstance(answer, dict) or "stories" in answer or not answer:
             return answer
         return {"stories": [_expand_story(name, given) for name, given in answer.items()]}
@@ -125,7 +125,7 @@ def _normalize(text: str) -> str:
 
 
 def _list_literals(text: str) -> set[str]:
-    """Return the numbers of at least two digits and the quoted texts, by which an example could be recognized."""
+    """Return the numbers of at least two digits and the quoted texts. They could reveal an example."""
     numbers = {each for each in re.findall(r"\d+(?:[.,]\d+)?", text) if len(each) > 1}
     quoted = {each.strip() for pair in re.findall(r'"([^"\n]{3,})"|\'([^\'\n]{3,})\'', text) for each in pair if each}
     return numbers | quoted

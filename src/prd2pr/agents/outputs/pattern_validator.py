@@ -26,7 +26,7 @@ class PatternJudgment(Record):
 
 
 class PatternAnswer(Record):
-    """One line for each pattern that is listed."""
+    """The judgment of each listed pattern."""
 
     patterns: tuple[PatternJudgment, ...] = Field(max_length=40)
 

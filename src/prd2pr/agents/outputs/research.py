@@ -32,7 +32,7 @@ class ResearchQuestion(Record):
 
 
 class ResearchAnswer(Record):
-    """What a planner should know before it plans stories."""
+    """The information that a planner needs before it plans stories."""
 
     prior_art: tuple[PriorArt, ...] = Field(default=(), max_length=12)
     approaches: tuple[Approach, ...] = Field(min_length=2, max_length=2, description="Two ways that really differ.")

@@ -20,7 +20,7 @@ class NewPattern(Record):
 
 
 class RetrospectiveAnswer(Record):
-    """What the next PRD should know."""
+    """The lessons for the next PRD."""
 
     surprises: tuple[str, ...] = Field(default=(), max_length=MAX_ENTRIES, description="What deviated from the plan.")
     would_change: tuple[str, ...] = Field(

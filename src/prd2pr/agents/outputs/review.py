@@ -36,7 +36,7 @@ class ReviewRemark(Record):
 
 
 class ReviewAnswer(Record):
-    """One line for each criterion of the story, and what else is worth saying."""
+    """The judgment of each criterion of the story, and other remarks."""
 
     criteria: tuple[CriterionReview, ...] = Field(max_length=12)
     remarks: tuple[ReviewRemark, ...] = Field(default=(), max_length=10)

@@ -72,7 +72,7 @@ class SpikeAnswer(WorkReport):
 
 
 def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the model's JSON Schema without references and titles, which is shorter and works with every provider."""
+    """Return the model's JSON Schema without references and titles. It is shorter and works with every provider."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
     inlined = _inline(schema, definitions)
@@ -81,7 +81,7 @@ def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def merge_schemas(outputs: Iterable[type[BaseModel]]) -> dict[str, Any]:
-    """Merge schemas into one that accepts all these answers. Fields that not every role has become optional.
+    """Merge schemas into one that accepts all these answers. A field that some roles lack becomes optional.
 
     Providers cache a prompt starting with its tools, so roles share the cache only if their tools are the same.
     """
@@ -95,9 +95,10 @@ LIMITS = frozenset({"additionalProperties", "default", "minimum", "maxLength", "
 
 
 def drop_schema_limits(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop limits from a schema. They are checked when a call is parsed, and every call would pay tokens for them.
+    """Remove limits from a schema.
 
-    A property may have the name of a limit, so `properties` is handled separately.
+    They are checked when an answer is parsed, and sending them would cost tokens in every call. A property may have the
+    name of a limit, so `properties` is handled separately.
     """
     return {name: _drop_nested_limits(name, value) for name, value in schema.items() if name not in LIMITS}
 

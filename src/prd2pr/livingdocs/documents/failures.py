@@ -75,7 +75,7 @@ def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
 
 
 def collect_lessons(lesson: Lesson, known: tuple[FailureRecord, ...]) -> tuple[str, list[str], list[str]]:
-    """Return a retrospective's lessons, without those already listed with the failures."""
+    """Return a retrospective's lessons, except those that are already listed with the failures."""
     stories = tuple(f"{each.story}: " for each in known if each.story)
     lessons = {each.lesson for each in known}
     return (

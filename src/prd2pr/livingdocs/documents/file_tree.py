@@ -42,7 +42,10 @@ def draw_file_tree(paths: Sequence[str], most: int = MAX_LINES) -> tuple[str, ..
 
 
 def _draw(root: _Directory, *, depth: int, files: bool, most: int) -> tuple[str, ...]:
-    """Draw up to `most` + 1 lines, enough to see that the tree does not fit. A single level is drawn completely."""
+    """Draw at most `most` + 1 lines, which is enough to detect that the tree does not fit.
+
+    A single level is drawn completely.
+    """
     lines: list[str] = []
     for line in _draw_directory(root, "", depth=depth, files=files):
         lines.append(line)

@@ -110,7 +110,7 @@ def build_decisions_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def list_story_decisions(done: StoryHistory, remembered: list[DecisionRecord]) -> StoryDecisions:
-    """Return the decisions of the design, then further ones from memory."""
+    """Return the decisions of the story's design, followed by those recorded in memory."""
     design = done.cycle.design
     own = tuple(design.decisions) if design else ()
     known = {clip(clean_line(text), MAX_DECISION_LENGTH) for text in own}

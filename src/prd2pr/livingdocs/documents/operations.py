@@ -45,7 +45,7 @@ def build_infrastructure_view(facts: LivingFacts) -> dict[str, object]:
 
 
 def list_planned(facts: LivingFacts, part: str) -> list[tuple[str, str]]:
-    """Return what the Deployment role said about this part, with the title of its PRD."""
+    """Return the Deployment role's notes on this part, each with the title of its PRD."""
     return [
         (each.title, clip(clean_line(sentence), MAX_SENTENCE))
         for each in facts.prds
@@ -54,7 +54,7 @@ def list_planned(facts: LivingFacts, part: str) -> list[tuple[str, str]]:
 
 
 def list_running(settings: ProjectSettings) -> tuple[NamedTuple, ...]:
-    """Return what the project runs as or on, from all infrastructure files."""
+    """Return the containers, services and processes that the project runs, from all infrastructure files."""
     resources = (each for each in settings.resources if each.kind != "nginx")
     return (*settings.images, *settings.services, *resources, *settings.processes, *settings.platforms)
 

@@ -170,6 +170,6 @@ def list_libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]
 
 
 def list_root_packages(files: Iterable[str]) -> set[str]:
-    """Return packages that are not inside another package. Each of them may be on the import path."""
+    """Return the packages that are not inside another package. Each of them may be imported directly."""
     packages = {posixpath.dirname(path) for path in files if posixpath.basename(path) == "__init__.py"}
     return {posixpath.basename(place) for place in packages if posixpath.dirname(place) not in packages}

@@ -17,7 +17,7 @@ _PINNED = re.compile(r"===?\s*[^*\s,]+\s*(?:;|$|\\|#)")
 
 
 class ManifestScript(NamedTuple):
-    """A command that the project defines, and what it runs."""
+    """A command that the project defines under a name."""
 
     name: str
     does: str

@@ -1,4 +1,4 @@
-"""Read all files about how the project is built, run and deployed, each with the reader for its kind."""
+"""Read all files that define how the project is built, run and deployed, each with the reader for its kind."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class EnvRead(NamedTuple):
 
 
 class CodeRisk(NamedTuple):
-    """A call that is dangerous with untrusted input."""
+    """A call that is dangerous if it receives untrusted input."""
 
     call: str
     why: str

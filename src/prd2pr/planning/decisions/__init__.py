@@ -69,7 +69,7 @@ EFFECTS: dict[str, Callable[[BranchRecords, Decision], DecisionEffect]] = {
 
 
 def compute_effect(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Return the records after a decision, or why the state machine refuses it or it makes no sense."""
+    """Return the records after a decision, or an objection if the decision is not allowed or makes no sense."""
     left = EFFECTS[decision.command](found, decision)
     if not isinstance(left, DecisionOutcome) or left.backlog is found.backlog:
         return left

@@ -166,7 +166,7 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
 
 
 def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply `/tdd answer`: what depends on the question is planned again; started stories get the answer as a note."""
+    """Apply `/tdd answer`: plan again what depends on the question. Started stories get the answer as a note."""
     backlog, number = found.backlog, decision.number
     open_questions = number_questions(backlog)
     if number is None or number not in open_questions:
@@ -203,7 +203,7 @@ def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
 
 
 def list_reopened_requirements(found: BranchRecords, question: str) -> tuple[str, ...]:
-    """List the requirements that the question names, unless a story of theirs has been started."""
+    """List the requirements that the question names, except those with a started story."""
     begun = {
         name
         for story in found.backlog.stories
@@ -219,7 +219,7 @@ def list_reopened_requirements(found: BranchRecords, question: str) -> tuple[str
 
 
 def review_sprint(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply the event that the stories chosen for the sprint are settled while others are open."""
+    """Apply the event that all stories chosen for the sprint are settled while other stories are open."""
     sprint = found.sprint
     if sprint is None or not is_chosen_sprint_done(sprint, found.backlog):
         return Objection("the sprint has open stories")

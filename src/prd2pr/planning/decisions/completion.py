@@ -24,7 +24,7 @@ ENDED_STATES = (ProjectState.SPRINT_REVIEW, ProjectState.IDLE)
 
 
 def complete_prd(found: BranchRecords, _decision: Decision) -> DecisionEffect:
-    """Change no record."""
+    """Return no changes: completing a PRD packs its records, but changes none of them."""
     if not found.backlog.stories or any(story.status not in SETTLED for story in found.backlog.stories):
         return Objection("not all stories are finished")
     if found.status.state not in ENDED_STATES:
@@ -47,7 +47,7 @@ class BuiltStory(Record):
 
 
 class CompletionSummary(Document):
-    """What was built for a PRD, stored as `summary.json`."""
+    """A summary of what was built for a PRD, stored as `summary.json`."""
 
     prd: str
     title: str

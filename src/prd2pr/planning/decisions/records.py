@@ -38,7 +38,7 @@ class DecisionOutcome:
 
 @dataclass(frozen=True)
 class Objection:
-    """An objection to a decision that the state machine allows but that makes no sense, with a better command."""
+    """A reason why a decision that the state machine allows makes no sense, with a better command."""
 
     reason: str
     next: str = ""

@@ -10,7 +10,7 @@ from prd2pr.planning.decisions.records import DecisionEffect, DecisionOutcome, O
 
 
 def note_spending(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Record spending in the run and as a note in the steps of the story that it was for."""
+    """Record spending in the run, and in a note among the steps of the story for which it was spent."""
     if not decision.story:
         return DecisionOutcome(found.status, found.backlog)
     cycle = found.cycle(decision.story)

@@ -102,7 +102,7 @@ def abort_cycle(cycle: Cycle) -> Cycle:
 
 
 def list_unproven_tests(cycle: Cycle) -> tuple[str, ...]:
-    """Return the story's tests that have no code yet and would fail for everyone on the branch."""
+    """Return the story's test files whose code is not written yet. They would fail for everyone on the branch."""
     return tuple(file.path for file in cycle.test_files if file.status in ("draft", "committed"))
 
 
@@ -127,7 +127,7 @@ def skip_phase(found: BranchRecords, decision: Decision) -> DecisionEffect:
 
 
 def retry_cycle(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply `/tdd retry`: restart the count of attempts from this commit on."""
+    """Apply `/tdd retry`: reset the number of attempts, counting from this commit."""
     cycle = find_allowed_cycle(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle

@@ -54,7 +54,7 @@ def _diff_tasks(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChang
 
 
 def _diff_circuits(before: PrdBoard | None, after: PrdBoard, at: str) -> Iterator[BoardChange]:
-    """Yield recorded changes. A breaker that becomes half-open with time is reported when the next step tries it."""
+    """Yield recorded changes. A breaker that becomes half-open over time is reported when the next step tries it."""
     known = {each.id: each.state for each in build_circuit_views(before, at)} if before else {}
     for each in build_circuit_views(after, at):
         old = known.get(each.id, "closed")
@@ -79,11 +79,11 @@ def _diff_runs(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChange
 
 
 def has_ended(board: PrdBoard, run: RunView) -> bool:
-    """Whether the run's last commit ended the work, or a later run followed."""
+    """Return whether the run's last commit ended the work, or a later run followed."""
     followed = any(other.started_at > run.started_at for other in board.runs)
     return bool(run.ended_at) and (followed or is_final_outcome(run.outcome))
 
 
 def is_final_outcome(outcome: str) -> bool:
-    """Return whether no later commit of the run is expected, unlike after a plan, a phase or a story."""
+    """Return whether the run is over. After the outcome of a plan, a phase or a story, more commits follow."""
     return not outcome.endswith(UNFINISHED_OUTCOMES)

@@ -1,4 +1,4 @@
-"""Layout of the board and the notebook: folds most of the content so that a thousand stories remain usable."""
+"""Layout of the board and the notebook. Most of the content is collapsed, so that a thousand stories remain usable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def build_columns(board: BoardView) -> tuple[ColumnPart, ...]:
 
 
 def sort_cards(column: Column, cards: tuple[StoryCard, ...]) -> tuple[StoryCard, ...]:
-    """Sort cards in the order in which the stories are worked on, and complete ones by time, latest first."""
+    """Sort a column's cards in the order in which the stories are worked on, or complete ones latest first."""
     if column is not Column.COMPLETE:
         return cards
     placed = sorted(enumerate(cards), key=lambda each: (each[1].since, each[0]), reverse=True)

@@ -1,4 +1,4 @@
-"""The data of one PRD at a branch's head from which the board, pages and metrics are built."""
+"""The data of one PRD at a branch's head. The board, the pages and the metrics are built from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commits of a branch as table rows, with what each commit claims and whether it is proved."""
+"""The commits of a branch as table rows, each with its claim and whether the claim is proved."""
 
 from __future__ import annotations
 

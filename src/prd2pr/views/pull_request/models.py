@@ -85,7 +85,7 @@ class CommitRow:
 
 @dataclass(frozen=True)
 class StoryWarning:
-    """A finding that did not refuse a step but that a reviewer should look at."""
+    """A finding that did not lead to a refusal, but that a reviewer should check."""
 
     story: str
     finding: FindingView
@@ -110,7 +110,7 @@ class ChangedDoc:
 
 @dataclass(frozen=True)
 class HeldCommits:
-    """Commits of an unfinished story that GitHub has, but not on the pull request's branch."""
+    """Commits of an unfinished story that are on GitHub, but not on the pull request's branch."""
 
     ref: str
     commits: tuple[str, ...]

@@ -59,7 +59,7 @@ def build_next_step(context: ActionContext, found: NextAction) -> NextStep:
 
 
 def build_remedy_step(stop: NoAction) -> NextStep:
-    """Return a command to copy, or only a sentence if no command helps."""
+    """Return a step with a command to copy, or only a sentence if no command helps."""
     if not stop.next or stop.next.startswith(("/", "prd2pr ")):
         return NextStep("", stop.next)
     return NextStep(to_sentence(stop.next))
@@ -84,7 +84,7 @@ def build_phase_step(context: ActionContext, action: PhaseAction) -> NextStep:
 
 
 def stop_after_step_limit(context: ActionContext) -> NoAction:
-    """Return why a run ended that reached its maximum number of steps."""
+    """Return why the run ended: it reached its maximum number of steps."""
     found = find_next_action(context)
     if isinstance(found, NoAction):
         return found
@@ -120,7 +120,7 @@ def suggest_review_of_changes(commits: int, state: ProjectState, *, local: bool,
 
 
 def suggest_answer(context: ActionContext) -> NextStep:
-    """Suggest how to answer an open question. The answer becomes a story, since a decision changes the code."""
+    """Suggest how to answer an open question. A decision changes the code, so an answered question leads to a story."""
     path, state = context.records.prd.path, context.records.status.state
     if context.is_local:
         return NextStep(
@@ -145,7 +145,7 @@ RAISE_THE_LIMIT = "Raise the limit under `budget` in `.prd2pr.yml` on the base b
 
 
 def format_limit_remedy(remedy: str) -> str:
-    """Return the remedy after a limit was reached: raise the limit, or set a price if a dollar limit has none."""
+    """Return the remedy after a limit was reached: raise the limit, or set a price if a limit in dollars has none."""
     return remedy.rstrip(" .") if remedy.startswith(PRICE_REMEDY) else RAISE_THE_LIMIT
 
 

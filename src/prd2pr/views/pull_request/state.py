@@ -45,14 +45,14 @@ class BranchSummary:
 
     @property
     def _skipped_note(self) -> str:
-        """Count the stories that were left out, since they are finished but not built."""
+        """Describe how many stories were skipped. They are settled, but not built."""
         stories = self.facts.backlog.stories
         skipped = sum(story.status == "skipped" for story in stories)
         return f", {skipped} of {count(len(stories), 'story')} left out" if skipped else ""
 
     @property
     def _uncovered_note(self) -> str:
-        """Name the requirements that nothing proves, since the stories are done nevertheless."""
+        """Name the requirements that nothing proves although their stories are done."""
         names = [row.id for row in self.requirements if row.is_uncovered]
         if not names:
             return ""

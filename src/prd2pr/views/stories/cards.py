@@ -88,7 +88,7 @@ def choose_column(facts: PrdFacts, story: Story) -> Column:
 
 
 def is_story_passing(facts: PrdFacts, story: Story) -> bool:
-    """Whether GREEN is proved and none of the story's tests failed in a later run."""
+    """Return whether GREEN is proved and none of the story's tests failed in a later run."""
     cycle = facts.cycles.get(story.id)
     if cycle is None or cycle.state not in STATES_AFTER_GREEN or story.kind in UNTESTED_KINDS:
         return False
@@ -97,7 +97,7 @@ def is_story_passing(facts: PrdFacts, story: Story) -> bool:
 
 
 def find_shown_phase(facts: PrdFacts, story: Story) -> str:
-    """Return the next phase, the last phase of a finished story, or an empty string if the story has not started."""
+    """Return the next phase of a story in progress, the last phase of a finished story, or an empty string."""
     passed = [step.phase for step in facts.effective_steps(story.id) if step.phase in BOARD_PHASES]
     cycle = facts.cycles.get(story.id)
     if not passed and not (cycle and cycle.refused):
@@ -203,7 +203,7 @@ def build_omitted_cell(facts: PrdFacts, story: Story, phase: Phase) -> Cell:
 
 
 def find_refactor_note(facts: PrdFacts, story: str) -> str:
-    """Return the note about a refactoring without a commit, which is recorded in the integration step."""
+    """Return the note why there is no refactoring commit, which is recorded in the integration step."""
     step = facts.last_step(story, Phase.INTEGRATED)
     return REFACTOR_NOTES.get(step.note, "") if step else ""
 

@@ -42,7 +42,7 @@ StepKey = tuple[str, int]  # story and number of the step, as in the trailer `Td
 
 @dataclass(frozen=True, eq=False)
 class StoryProgress:
-    """Progress of a story in words. The constants below are the only instances and are compared by identity."""
+    """Progress of a story in words. The constants below are the only instances; compare them by identity."""
 
     word: str
     tone: Tone
@@ -172,9 +172,9 @@ class PrdFacts:
         return found
 
     def criterion_requirements(self, story: Story, criterion: Criterion) -> tuple[str, ...]:
-        """Return the requirements of a criterion.
+        """Return the requirements from which a criterion comes.
 
-        A plan without ids at its criteria is unambiguous only for a story with a single requirement.
+        If a plan's criteria name no ids, the requirement is known only for a story with a single requirement.
         """
         if criterion.requirements or any(each.requirements for each in story.criteria):
             return criterion.requirements
@@ -223,7 +223,7 @@ class PrdFacts:
 
     @cached_property
     def parts(self) -> dict[str, list[Requirement]]:
-        """Map the keys of requirements to their parts."""
+        """Map the key of each requirement to the requirements that are parts of it."""
         found: dict[str, list[Requirement]] = {}
         for each in self.prd.requirements:
             if each.parent:
@@ -268,7 +268,7 @@ class PrdFacts:
         )
 
     def find_line_coverage(self, story: str) -> list[LineCoverage]:
-        """Return the line coverage after the story and, if known, that after the story before it."""
+        """Return the line coverage after the story and, if known, the one before it."""
         coverages = self.line_coverages
         place = next((n for n, (_, each, _) in enumerate(coverages) if each == story), -1)
         return [each for _, _, each in reversed(coverages[max(place - 1, 0) : place + 1])]
@@ -292,12 +292,15 @@ class PrdFacts:
         return sum(len(proof.warnings) for proof in proofs if proof)
 
     def is_proved(self, story: str, step: Step) -> bool:
-        """Whether a gate of exactly this phase accepted the step."""
+        """Return whether a gate accepted the step for exactly this phase."""
         proof = self.proof_summary(story, step)
         return proof is not None and proof.accepted is step.phase
 
     def is_unproven(self, story: str, step: Step) -> bool:
-        """Whether the step claims a gate but has no proof. A refactoring without a commit claims no gate."""
+        """Return whether the step should have been judged by a gate but has no proof.
+
+        Without a commit, a refactoring needs none.
+        """
         if step.phase not in GATED or self.is_proved(story, step):
             return False
         return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
@@ -349,7 +352,7 @@ class PrdFacts:
 
     @cached_property
     def latest_run(self) -> RunSummary | None:
-        """Return the latest full test run of all stories, which shows which tests pass now."""
+        """Return the latest full test run in any story, which shows the tests that pass now."""
         steps = [(story, step) for story in self.cycles for step in self.effective_steps(story)]
         for story, step in sorted(steps, key=lambda each: each[1].at, reverse=True):
             proof = self.proof(story, step)
@@ -373,7 +376,7 @@ class PrdFacts:
         return {result.id: result.outcome for result in (self.latest_run.others_not_passed if self.latest_run else ())}
 
     def tests(self, story: str) -> tuple[TracedTest, ...]:
-        """Return the story's tests with their outcome in its own last run, or in a later run that saw them fail."""
+        """Return the story's tests with the outcome in its last run, or in a later run in which they failed."""
         cycle = self.cycles.get(story)
         *_, last = (None, *self._runs(story))
         if cycle is None or last is None:

@@ -136,7 +136,7 @@ def judge_requirement(facts: PrdFacts, requirement: Requirement) -> Judgment:
 
 
 def judge_own_criteria(facts: PrdFacts, own: Sequence[tuple[Story, Criterion]]) -> Judgment:
-    """Judge a requirement by the criteria that come from it."""
+    """Judge a requirement by its own criteria."""
     verdicts = [judge_criterion_status(facts, story, criterion) for story, criterion in own]
     counts = Counter(verdicts)
     proven, verified = counts["proven"], counts["proven"] + counts["already implemented"]
@@ -179,7 +179,7 @@ def format_open_reason(facts: PrdFacts, story: Story, criterion: Criterion, stat
 
 
 def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: RequirementCoverage) -> Judgment:
-    """Judge a requirement from which no criterion comes."""
+    """Judge a requirement without own criteria by the stories that name it."""
     stories, counts = by.stories, by.progress_counts
     if not stories:
         return judge_without_story(facts, requirement)
@@ -199,7 +199,7 @@ def judge_indirect_coverage(facts: PrdFacts, requirement: Requirement, by: Requi
 
 
 def judge_without_story(facts: PrdFacts, requirement: Requirement) -> Judgment:
-    """Judge a requirement by what the plan says about it: it asks a person, or takes the requirement for granted."""
+    """Judge a requirement that no story names by the plan, which asks a question about it or considers it met."""
     key = get_requirement_key(requirement.id)
     stated = next((each for each in facts.backlog.classified if get_requirement_key(each.id) == key), None)
     if stated and stated.status == "not_a_requirement":
@@ -218,7 +218,7 @@ def find_text_about(key: str, texts: Iterable[str]) -> str:
 
 
 def list_uncovered_requirements(rows: Iterable[RequirementRow]) -> tuple[str, ...]:
-    """List the requirements that no test of their own proves, one line for each reason."""
+    """List the requirements that no test proves directly, one line for each reason."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.is_uncovered:
