@@ -1,4 +1,4 @@
-"""Cache the answers of planning calls, so that an interrupted run resumes without paying for them again.
+"""Cache the answers to planning calls, so that an interrupted run resumes without paying for them again.
 
 The cache can be deleted at any time; the answers are then requested and paid for again.
 """

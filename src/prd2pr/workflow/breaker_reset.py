@@ -16,7 +16,7 @@ RESET = "tdd reset"
 
 
 def flush_failures(session: Session, state: BranchState) -> BranchState:
-    """Commit failures that are only in the journal, so that the reset applies to them too."""
+    """Commit failures that are only in the journal, so that the reset includes them."""
     if list_failures(session.services.journal.entries_since(state.commit)):
         commit_spending_notes(session, state)
     return session.store.load(session.git.branch_head(session.target.branch) or state.commit)

@@ -86,7 +86,7 @@ def list_all_workers(session: Session) -> frozenset[str]:
 def record_failures(session: Session, phase: Phase, story: str = "", *, head: str = "") -> Iterator[None]:
     """Record an error raised within the block as a failure of the step.
 
-    `head` is the commit that the step starts from, if that is not the branch's head.
+    `head` is the commit on which the step is based, if that is not the branch's head.
     """
     session.log.worker = ""
     try:
@@ -151,8 +151,8 @@ def update_circuits(session: Session, base: str, phase: Phase, at: str, change: 
 
 
 def list_successful_stages(phase: Phase) -> tuple[str, ...]:
-    """Return the stages that a commit of this phase proves to work.
+    """Return the stages that are known to work because this phase was committed.
 
-    INTEGRATED also proves REFACTOR, since a refactoring without changes has no commit.
+    INTEGRATED also covers REFACTOR, since a refactoring without changes has no commit.
     """
     return (Phase.REFACTOR.value, phase.value) if phase is Phase.INTEGRATED else (phase.value,)

@@ -126,7 +126,7 @@ def read_commit_step(commit: CommitInfo) -> StepRef | None:
 
 
 def find_joined_story(commit: CommitInfo) -> str:
-    """Return the story whose branch a commit claims to join to the PRD's branch, or an empty string."""
+    """Return the story whose branch a commit claims to merge into the PRD's branch, or an empty string."""
     join = read_join(commit.trailers) if len(commit.parents) == 2 else None
     return join.story if join else ""
 
@@ -153,7 +153,7 @@ class UndoneStep:
 
 
 def load_recorded_step(git: Git, commit: CommitInfo, step: StepRef) -> Step:
-    """Return the step as recorded in its own commit, or a bare one for a decision that belongs to no cycle."""
+    """Return the step as recorded in its own commit, or a minimal one for a decision that belongs to no cycle."""
     cycle = StateStore(git, step.prd).load(commit.sha).cycle(step.story)
     if cycle is None or not cycle.steps:
         return Step(n=step.n, phase=step.phase, at=commit.at, code_tree="", evidence=step.evidence)

@@ -1,7 +1,7 @@
 """A file with the spending and failures of all workers of a run, so that they share limits and circuit breakers.
 
-Each worker appends to the file under its lock, and reads the others' entries before it decides. A call in progress
-counts with its estimated cost. If a worker is killed, its reservations are dropped and its spending stays.
+Each worker locks the file to append entries, and reads the others' entries before it decides. A call in progress is
+counted with its estimated cost. If a worker is killed, its reservations are dropped, but its spending stays recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LedgerStart:
 
 
 class SharedLedger:
-    """One worker's view of the ledger."""
+    """The ledger as used by one worker."""
 
     def __init__(self, path: Path, start: LedgerStart) -> None:
         self.path, self.start, self.me = path, start, os.getpid()

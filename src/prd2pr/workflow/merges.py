@@ -1,4 +1,4 @@
-"""Joins: commits with two parents that merge a story's branch into the PRD's branch and add no other changes.
+"""Joins: merge commits that add a story's branch to the PRD's branch without other changes.
 
 The content of a join follows from its parents. The workflow computes it to make the join, and `verify` to check it.
 """
@@ -40,7 +40,7 @@ Updates = dict[str, bytes | BlobRef | None]
 
 @dataclass(frozen=True)
 class Join:
-    """Two branches that can be joined: the fork point, both heads, and the story's steps since the fork."""
+    """The merge of a story's branch: the fork point, both heads, and the story's steps since the fork."""
 
     ref: JoinRef
     left: str
@@ -51,14 +51,14 @@ class Join:
 
 @dataclass(frozen=True)
 class NotJoinable:
-    """The reason why two branches cannot be joined."""
+    """The reason why a story's branch cannot be merged into the PRD's branch."""
 
     reason: str
     foreign: bool = False  # a person committed on the story's branch and must decide what to do with the commit
 
 
 def find_join(git: Git, commit: CommitInfo) -> Join | NotJoinable | None:
-    """Return the join that a commit claims to be, NotJoinable if the claim is wrong, or None if it claims nothing."""
+    """Return the merge of a story's branch that a commit claims to be, None without a claim, or NotJoinable."""
     ref = read_join(commit.trailers)
     if ref is None:
         return None
@@ -69,7 +69,7 @@ def find_join(git: Git, commit: CommitInfo) -> Join | NotJoinable | None:
 
 @dataclass
 class _JoinCache:
-    """Joins found in an open repository, cached because each needs a dozen git processes.
+    """Story merges found in an open repository, cached because each needs a dozen git processes.
 
     Failures are not cached, since missing commits may be fetched later.
     """
@@ -110,7 +110,7 @@ def _plan_join_uncached(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join 
 
 
 def build_join_tree(git: Git, join: Join) -> str | NotJoinable:
-    """Return the join's tree with code and state, or why the branches cannot be joined."""
+    """Return the merged tree with code and state, or why the branches cannot be merged."""
     known, key = _caches.setdefault(git, _JoinCache()).trees, (join.ref, join.ours, join.theirs)
     tree = known.get(key) or _build_join_tree_uncached(git, join)
     if isinstance(tree, str):
@@ -127,7 +127,7 @@ def _build_join_tree_uncached(git: Git, join: Join) -> str | NotJoinable:
 
 
 def build_join_state(git: Git, join: Join) -> Updates | NotJoinable:
-    """Return the state files that the join changes compared with the PRD's branch."""
+    """Return the state files that merging the story changes on the PRD's branch."""
     store = StateStore(git, join.ref.prd)
     fork, ours, theirs = (BranchState(store, commit) for commit in (join.left, join.ours, join.theirs))
     if not (fork.planned and ours.planned and theirs.planned):
@@ -186,7 +186,10 @@ def collect_shared_document_updates(ours: BranchState, sides: JoinSides) -> Upda
 
 
 def commit_join(git: Git, join: Join) -> str | NotJoinable:
-    """Create the join's commit. It is deterministic, so that a run resumed after a kill creates the same commit."""
+    """Create the merge commit of a story's branch.
+
+    It is deterministic, so that a run resumed after a kill creates the same commit.
+    """
     tree = build_join_tree(git, join)
     if isinstance(tree, NotJoinable):
         return tree
@@ -197,7 +200,7 @@ def commit_join(git: Git, join: Join) -> str | NotJoinable:
 
 
 def find_join_error(git: Git, commit: CommitInfo, join: Join | NotJoinable) -> str:
-    """Return why a commit is not the join that it claims to be, or an empty string. Runs no tests."""
+    """Return why a commit is not the story merge that it claims to be, or an empty string. Runs no tests."""
     tree = join if isinstance(join, NotJoinable) else build_join_tree(git, join)
     if isinstance(tree, NotJoinable):
         return tree.reason
@@ -214,7 +217,7 @@ def make_whole_suite_request(git: Git, commit: str) -> RunRequest:
 
 
 def find_join_failures(git: Git, runner: TestRunner, join: Join, commit: str) -> tuple[str, ...]:
-    """Return the tests that passed on one side but fail on the join, as messages."""
+    """Return a message for each test that passed on one side but fails after the merge."""
     ours, theirs, merged = (
         runner.run(make_whole_suite_request(git, commit)) for commit in (join.ours, join.theirs, commit)
     )
@@ -226,7 +229,7 @@ def find_join_failures(git: Git, runner: TestRunner, join: Join, commit: str) ->
 
 
 def list_branch_commits(git: Git, base: str, head: str) -> tuple[CommitInfo, ...]:
-    """Return the branch's commits along first parents, oldest first, with a story's own steps before its join."""
+    """Return the commits along first parents, oldest first, with the steps of a merged story before its merge."""
     return tuple(_expand_joins(git, git.log(f"{base}..{head}")))
 
 

@@ -1,4 +1,4 @@
-"""Check whether a person must review the records before the next step. It runs often, so it must be cheap."""
+"""Check before each step whether a person must review the story first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def count_verdict_warnings(state: BranchState, story: Story, cycle: Cycle) -> in
 
 
 def check_moderation(session: Session, state: BranchState, story: Story) -> NoAction | None:
-    """Return why a person must review first, or None. A person who names the story at a terminal has reviewed it."""
+    """Return why a person must review the story first, or None. Naming the story at a terminal counts as a review."""
     local = session.constraints.approval == "given"
     found = find_branch_alarms(state)
     if not needs_person(found) or (local and session.target.story == story.id):

@@ -1,4 +1,4 @@
-"""Decide the next action on a branch, with facts from the repository such as a changed locked test or a deleted PRD."""
+"""Decide the next action on a branch, taking the repository into account: a changed locked test, or a deleted PRD."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def find_next_step(session: Session, state: BranchState) -> NextStep:
 
 
 def check_run_budget(session: Session, state: BranchState, action: PhaseAction) -> NextStep | None:
-    """Return a stop if a limit is reached or the last run asked for more budget, otherwise None."""
+    """Return a stop if a budget limit is reached or the last run asked for a higher one, otherwise None."""
     stop = find_reached_limit(session, state, action.story.id)
     if stop is None and not session.host.waits_for_budget():
         return None

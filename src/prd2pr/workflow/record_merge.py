@@ -1,7 +1,7 @@
 """Merge the records of a story's branch into those of the PRD's branch.
 
-A join adds no changes: its code is git's merge, and its state is computed here from both branches and their fork point.
-The workflow makes joins this way, and `verify` expects exactly the same result.
+A merge of a story adds no changes: its code is merged by git, and its state is computed here from both branches and
+their fork point. The workflow makes such merges this way, and `verify` expects exactly the same result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JoinSides:
 
 
 def list_shared_paths(layout: PrdLayout) -> frozenset[str]:
-    """Return the documents that every story writes and that a join recomputes."""
+    """Return the documents that every story writes and that a merge computes again."""
     return frozenset({layout.backlog, layout.status, layout.progress, layout.circuits})
 
 
@@ -72,7 +72,7 @@ def find_join_conflict(sides: JoinSides) -> str:
 
 
 def find_trunk_decision(sides: JoinSides) -> str:
-    """Return what was decided about the story on the PRD's branch since the fork point, or an empty string."""
+    """Return the decision about the story on the PRD's branch since the fork point, or an empty string."""
     name, left, ours, theirs = sides.story, sides.left, sides.ours, sides.theirs
     here, there, before = ours.story(name), theirs.story(name), left.story(name)
     if here is None or there is None or before is None:
@@ -89,7 +89,7 @@ def find_trunk_decision(sides: JoinSides) -> str:
 
 
 def find_planned_content(story: Story) -> Story:
-    """Return the story's planned content, with progress, priority, estimates and tracking reset."""
+    """Return the story without progress, priority, estimates and tracking."""
     return story.model_copy(update={"status": "backlog", "priority": 3, "estimate_minutes": 0, "guessed_minutes": None,
                                     "issue": None, "epic": ""})  # fmt: skip
 
@@ -118,7 +118,7 @@ def merge_statuses(sides: JoinSides) -> Status:
 
 
 def merge_circuits(sides: JoinSides) -> Circuits:
-    """Return the circuit breakers with the changes of both sides; if both changed one, the worse state wins."""
+    """Merge the circuit breakers of both sides. If both changed one, the worse state is used."""
     left, ours, theirs = sides.left.circuits, sides.ours.circuits, sides.theirs.circuits
     names = dict.fromkeys(each.name for side in (ours, theirs) for each in side.circuits)
     kept = (
@@ -137,5 +137,5 @@ def merge_circuit(left: Circuit | None, ours: Circuit | None, theirs: Circuit | 
 
 
 def pick_worse_circuit(circuits: Iterable[Circuit]) -> Circuit | None:
-    """Prefer a breaker that only a person may reset, then an open one."""
+    """Return the breaker in the worse state: one that only a person may reset, or else an open one."""
     return max(circuits, key=lambda it: (it.by_hand, bool(it.opened_at), it.failures, it.last), default=None)

@@ -1,4 +1,4 @@
-"""Check that finished stories still pass before a new one starts; if not, a story that fixes them comes first.
+"""Check that finished stories still pass before a new one starts. If they do not, a story that fixes them comes first.
 
 If the last gate ran the whole suite on the current code, its evidence is used. Otherwise the tests of two finished
 stories are run, different ones each time.
@@ -130,7 +130,7 @@ def handle_regression(session: Session, position: Position, found: Regression) -
 
 
 def is_still_broken(state: BranchState, found: Regression) -> bool:
-    """Return whether a fix story is done, but the same tests still failed at its last gate."""
+    """Return whether a fix story is done although the same tests failed at its last gate."""
     tests = {test.id for test in found.tests}
     for story in list_fix_stories(state.backlog, found.story.id):
         cycle = state.cycle(story.id)
@@ -143,7 +143,7 @@ def is_still_broken(state: BranchState, found: Regression) -> bool:
 
 
 def wait_for_fix(session: Session, position: Position, found: Regression, fix: Story) -> NoAction:
-    """Make other stories wait for the fix story, and ask for approval if it is not approved."""
+    """Make other stories wait for the fix story, and ask for its approval if needed."""
     context = load_action_context(session, position.state)
     if not context.is_approved(fix):
         after = apply_command(session, position.head, WAITS_FOR_APPROVAL, BOT, found.sentence())
@@ -156,7 +156,7 @@ def wait_for_fix(session: Session, position: Position, found: Regression, fix: S
 
 
 def stop_for_regression(session: Session, position: Position, reason: str) -> NoAction:
-    """Return the reason as a NoAction, and keep it as the next action while the code is unchanged."""
+    """Return the reason as a NoAction. It stays the next action until the code changes."""
     session.log.branch_writes.regression = (position.code_tree, reason)
     return NoAction("waiting", reason)
 

@@ -60,7 +60,7 @@ MAX_RACES = 3  # consecutive lost compare-and-swaps before giving up
 
 
 def is_another_run_working(session: Session, before: str, now: str) -> bool:
-    """Return whether another run made a step and follows the same order.
+    """Return whether another run made a step and executes the same order.
 
     While a comment is being processed this is always false: the cursor decides which run answers it.
     """
@@ -71,7 +71,7 @@ def is_another_run_working(session: Session, before: str, now: str) -> bool:
 
 
 def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) -> bool:
-    """Return whether another run has already planned the changed PRD, so that nothing is left to do.
+    """Return whether another run has already planned the changed PRD, so that no planning is left.
 
     `was` is the session before the PRD was read again.
     """
@@ -82,7 +82,7 @@ def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) 
 
 
 def prewarm_suite(session: Session, position: Position, phase: Phase) -> None:
-    """Start the suite run that RED needs, during DESIGN if RED follows at once, and announce further runs."""
+    """Start early the suite run that RED needs (during DESIGN, if RED follows at once), and announce further runs."""
     untested = position.story.kind in UNTESTED_KINDS
     if phase is Phase.RED or (phase is Phase.DESIGN and session.host.continues and not untested):
         session.services.runner.begin(
@@ -105,7 +105,7 @@ class RunOutcome:
 def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool = False) -> RunOutcome:
     """Run steps until there is nothing to do or `max_steps` are done. The caller publishes the result.
 
-    `is_reported` means that the caller has already reported where the run resumes.
+    `is_reported` means that the caller has already reported at which step the run resumes.
     """
     with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
         refuse_checked_out(session)
@@ -179,7 +179,10 @@ def complete_idle_prd(session: Session) -> bool:
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:
-    """Raise StepsLost if the branch no longer contains the last published step. Commits on top of it are allowed."""
+    """Raise StepsLost if the branch no longer contains the last published step.
+
+    Commits on top of that step are allowed.
+    """
     now = session.git.branch_head(session.target.branch)
     if last and (now is None or not session.git.is_ancestor(last, now)):
         raise StepsLost(
@@ -190,7 +193,7 @@ def refuse_lost_steps(session: Session, last: str) -> None:
 
 
 def move_journal_to_head(session: Session) -> None:
-    """Move journal entries to the new head if people committed on top, so that spending and refusals still count."""
+    """Move journal entries to the new head if people added commits, so that spending and refusals still count."""
     git, head = session.git, get_current_head(session)
     for old in {entry.head for entry in session.services.journal.entries()} - {head}:
         is_ancestor = git.has_commit(old) and git.is_ancestor(old, head)
@@ -209,7 +212,7 @@ def refuse_checked_out(session: Session) -> None:
 
 
 def find_branch_to_switch_to(session: Session) -> str:
-    """Return the branch that the PRD started from, or `--detach`."""
+    """Return the branch from which the PRD was started, or `--detach`."""
     state = session.store.load(get_current_head(session))
     base = state.project.base_branch if state.planned else session.target.base_branch
     return base if base and base != session.target.branch else "--detach"
@@ -266,7 +269,7 @@ def load_planned_state(session: Session) -> BranchState | str | NoAction:
 
 
 def find_missing_approval(session: Session, state: BranchState) -> NoAction | None:
-    """Ask a person at the terminal about a plan from which nothing was built yet."""
+    """Ask a person at the terminal to approve a plan of which nothing is built yet."""
     confirm = session.constraints.confirm_plan
     if confirm is None:
         return None
@@ -329,7 +332,7 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
 
 
 def split_unmet(session: Session, position: Position, stuck: Stuck) -> str | NoAction:
-    """Commit the decision that a story of its own builds what the existing code does not do."""
+    """Commit the decision to build unmet requirements in a separate story."""
     name = f"{session.prd.id}-{find_next_number(session.prd.id, position.state.backlog)}"
     added = build_unmet_story(position.story, name, stuck.unmet)
     decision = Decision(
@@ -371,7 +374,8 @@ def commit_phase(
 ) -> CommittedPhase | Stuck | NotRefactored:
     """Commit an accepted phase.
 
-    A commit that would publish a secret counts as a refused attempt: a role tries again, other phases get stuck.
+    A commit that would publish a secret counts as a refused attempt: a role tries again, and any other phase stops with
+    Stuck.
     """
     while isinstance(outcome, AcceptedPhase):
         log_position = len(session.log.lines), len(session.log.steps)
@@ -428,7 +432,7 @@ def load_position(session: Session, head: str, state: BranchState, story: Story)
 
 
 def has_prd_limit(session: Session) -> bool:
-    """Return whether the PRD has a spending limit. Only then must the spending of all runs be added up."""
+    """Return whether the PRD has a spending limit. Only then is the spending of all runs added up."""
     return session.constraints.limits.usd_per_prd is not None or session.constraints.limits.tokens_per_prd is not None
 
 

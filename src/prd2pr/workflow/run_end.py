@@ -1,6 +1,6 @@
 """Record spending and refusals that have no commit yet, at the end of a run on an ephemeral machine.
 
-Until then they are only in the journal, which is lost with the disk, but budgets and attempts are counted from the
+They are otherwise only in the journal, which is lost with the disk, while budgets and attempts are counted from the
 branch.
 """
 
@@ -28,7 +28,7 @@ MAX_RACES = 3
 def record_spending(session: Session, *, out_of_budget: bool = False) -> None:
     """Commit the spending and refusals in the journal. Errors are only reported, since the run's results matter more.
 
-    `out_of_budget` also records that the story stopped at its budget, for the person who decides about the next one.
+    `out_of_budget` also records that the story stopped at its budget, for the person who decides about a higher one.
     """
     error = try_record_spending(session, out_of_budget)
     for _ in range(MAX_RACES):
@@ -53,7 +53,7 @@ def try_record_spending(session: Session, out_of_budget: bool) -> Prd2prError | 
 
 
 def commit_spending_notes(session: Session, state: BranchState, out_of_budget: bool = False) -> None:
-    """Commit one note per story that money was spent on. Other spending counts for the PRD."""
+    """Commit one note for each story with spending. Other spending is recorded for the PRD."""
     entries = list_unrecorded(session.services.journal.entries_since(state.commit))
     has_entries = has_spend(sum_spend(entries)) or any(entry.kind in ABOUT_A_STORY for entry in entries)
     if not state.planned or not (has_entries or (out_of_budget and has_started(state, session.target.story))):

@@ -50,7 +50,7 @@ class WorkerLog:
 
 @dataclass
 class BranchWrites:
-    """The commits of this run, and what other writers did to the branch meanwhile."""
+    """The commits of this run, and the changes of other writers to the branch since."""
 
     last: str = ""  # the last commit of this run
     last_at: float = 0  # its time by the monotonic clock; 0 if there is none yet
@@ -95,7 +95,7 @@ class RunLog:
         )
 
     def forget(self, lines: int, steps: int) -> None:
-        """Drop the log lines and steps of a commit that was not made."""
+        """Remove the log lines and steps of a commit that was not made."""
         del self.lines[lines:], self.steps[steps:]
 
 
@@ -110,7 +110,7 @@ class RoleModel:
 
 @dataclass(frozen=True)
 class OutdatedPlan:
-    """The reason why the plan of this PRD version must not be used."""
+    """The reason why the plan of this version of the PRD must not be used."""
 
     blob: str  # the PRD that was planned
     stop: NoAction
@@ -118,7 +118,7 @@ class OutdatedPlan:
 
 @dataclass(frozen=True)
 class Target:
-    """The branch that this session works on, and the part of it if it is limited to one."""
+    """The branch on which this session works, and the story if it is limited to one."""
 
     branch: str
     base_branch: str
@@ -146,7 +146,7 @@ class Services:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What the session may do, and how much it may spend."""
+    """The limits of the session: its permitted actions and its budget."""
 
     gate_policy: GatePolicy
     paths: PathRules
@@ -174,7 +174,7 @@ class HostState:
 
 @dataclass(frozen=True)
 class Session:
-    """The objects that one run uses, wired once by an entry point."""
+    """The objects that one run uses, created once by an entry point."""
 
     git: Git
     store: StateStore

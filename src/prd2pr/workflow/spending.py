@@ -30,7 +30,7 @@ ABOUT_A_STORY = ("refused", "trouble")
 
 @dataclass(frozen=True)
 class BranchSpend:
-    """Spending and time of the steps on the branch. The journal contains what came after the last commit."""
+    """Spending and time of the steps on the branch. Later spending is in the journal."""
 
     story: Spend = field(default_factory=Spend)
     prd: Spend = field(default_factory=Spend)
@@ -69,7 +69,7 @@ def sum_spend(entries: Iterable[JournalEntry], subject: str = "") -> Spend:
 
 
 def get_entry_subject(entry: JournalEntry) -> str:
-    """Return the story that an entry is about, or the PRD for the planner's calls."""
+    """Return the story to which an entry belongs, or the PRD for the planner's calls."""
     return str(entry.facts["story"] if entry.kind in ABOUT_A_STORY else entry.facts["key"].partition("/")[0])
 
 

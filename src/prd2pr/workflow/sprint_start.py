@@ -26,7 +26,7 @@ WAITS_FOR_APPROVAL = "stories wait for approval"
 
 
 def prepare_sprint(session: Session, head: str) -> str | NoAction:
-    """Return the head to work from, starting a sprint if no approval is needed, or why work must wait."""
+    """Start a sprint if no approval is needed. Return the head to work from, or why work must wait."""
     state = session.store.load(head)
     if state.status.halted or all(story.status in SETTLED for story in state.backlog.stories):
         return head
@@ -44,7 +44,10 @@ def prepare_sprint(session: Session, head: str) -> str | NoAction:
 
 
 def begin_sprint(session: Session, state: BranchState) -> str | NoAction:
-    """Start the sprint, unless it waits for a person's approval. Calling the program at a terminal approves it."""
+    """Start the sprint, unless it waits for a person's approval.
+
+    Calling the program at a terminal counts as approval.
+    """
     project_state = state.status.state
     if waits_for_person(context := load_action_context(session, state)):
         return describe_approval_wait(context)

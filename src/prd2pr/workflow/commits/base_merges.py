@@ -21,7 +21,7 @@ Merges = tuple[CommitInfo, ...]
 
 
 def is_base_merge(git: Git, commit: CommitInfo, base: str, docs: frozenset[str] = frozenset()) -> bool:
-    """Return whether a commit is git's own merge of the base, without other changes.
+    """Return whether a commit is an unmodified merge of the base by git.
 
     `docs` lists the living docs: a person may resolve conflicts in them by hand.
     """
@@ -68,7 +68,7 @@ def list_base_merges(git: Git, commit: CommitInfo, base: str, docs: frozenset[st
 
 
 def find_merge_failures(git: Git, runner: TestRunner, merges: Merges) -> tuple[str, ...]:
-    """Return the tests that passed on one side of the merges but fail after the last one, as messages."""
+    """Return a message for each test that passed on one side of the merges but fails after the last one."""
     sides = dict.fromkeys((merges[0].parents[0], *(merge.parents[1] for merge in merges)))
     before = [runner.run(RunRequest(code_tree=git.code_tree(side))) for side in sides]
     return find_merge_breakage(before, runner.run(RunRequest(code_tree=git.code_tree(merges[-1].sha))))
@@ -86,7 +86,7 @@ def list_merges_if_only_base(session: Session, head: str) -> Merges:
 
 
 def list_passing_merges(session: Session, head: str) -> frozenset[str]:
-    """Return the merges of the base after which the suite passes, by the same rule as `verify`."""
+    """Return the merges of the base after which the suite passes. `verify` applies the same rule."""
     git, passing, docs = session.git, set[str](), frozenset(session.services.gathering.living_docs)
     base = find_branch_start(git, head).commit
     for commit in reversed(git.log(f"{base}..{head}")):

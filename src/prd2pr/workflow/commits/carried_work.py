@@ -1,7 +1,8 @@
-"""Carry the work on an unfinished story over to a branch that people pushed to before the work was pushed.
+"""Carry the work on an unfinished story over to a branch to which people pushed before that work was published.
 
-Nobody is asked again: what a held step did becomes a draft on top of the people's commits, and the gate of its phase
-judges it there. A step that conflicts with their commits is not carried over; its phase starts again.
+No model is asked again: the changes of each unpublished step become a draft on top of the people's commits, and the
+gate of its phase judges the draft there. If a step conflicts with their commits, it is not carried over and its phase
+starts again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CARRIED_OVER = "carried over"
 
 @dataclass(frozen=True)
 class HeldWork:
-    """Steps of a story that are on a work ref, but not on the branch."""
+    """Steps of a story that are on a work ref but not on the branch yet."""
 
     head: str
     base: str  # where they leave the branch
@@ -35,7 +36,7 @@ class HeldWork:
 
 
 def carry_over_work(session: Session, position: Position, phase: Phase) -> Position:
-    """Return the position with the held work on this phase added as drafts, if there is any."""
+    """Return the position with the unpublished work on this phase added as drafts, if there is any."""
     for work in find_held_work(session, position):
         note = make_carried_note(session, position, work, phase)
         if note is not None:
@@ -61,7 +62,7 @@ def find_held_work(session: Session, position: Position) -> Iterator[HeldWork]:
 
 
 def make_carried_note(session: Session, position: Position, work: HeldWork, phase: Phase) -> WorkNote | None:
-    """Return a note with the costs and refusals of the held steps, and their design as a draft. None if it exists."""
+    """Return a note with the costs, refusals and design of the unpublished steps, or None if such a note exists."""
     text = f"{CARRIED_OVER}: the branch was pushed to before {work.head[:10]} was"
     current = position.cycle
     if any(step.note == text for step in current.steps):
@@ -87,7 +88,7 @@ def make_carried_note(session: Session, position: Position, work: HeldWork, phas
 
 
 def draft_held_step(session: Session, position: Position, work: HeldWork, phase: Phase) -> WorkNote | None:
-    """Return the change that the held step of this phase made, as a draft on the current code."""
+    """Return the changes of the unpublished step of this phase as a draft on the current code."""
     numbers = {step.n for step in drop_undone_steps(work.cycle.steps) if step.phase is phase}
     done = [each for each in work.commits if is_step(each, position.story.id, numbers)]
     if phase not in (Phase.RED, Phase.GREEN, Phase.REFACTOR) or not done:

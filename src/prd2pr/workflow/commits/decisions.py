@@ -1,4 +1,4 @@
-"""Apply a decision in one commit with its records, its reason and the comment that it answers."""
+"""Apply a decision in one commit that also contains its records, its reason and a reference to the comment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_decision_input(state: BranchState) -> BranchRecords:
 
 
 def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDecision | CommandRefusal | Objection:
-    """Apply the decision with the function that `verify` also uses. A refused decision writes nothing."""
+    """Apply the decision with the function that `verify` also uses. If the decision is refused, nothing is written."""
     state = session.store.load(head)
     found = read_decision_input(state)
     outcome = compute_effect(found, decision)
@@ -68,9 +68,10 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
 
 
 def complete_finished_prd(session: Session, head: str) -> str:
-    """Make the step that packs the records of a complete PRD, and return the new head.
+    """Commit the step that packs the records of a complete PRD, and return the new head.
 
-    A branch that a version before 0.3 finished stays as it is, and so do more records than a pack may contain.
+    Nothing is packed for a branch that a version before 0.3 finished, or if there are more records than a pack may
+    contain.
     """
     state = session.store.load(head)
     if session.target.prd_branch or not state.planned or state.packed or not has_recorded_evidence(state):
@@ -136,7 +137,7 @@ def make_decision_commit(
 
 
 def format_note_text(decision: Decision, outcome: DecisionOutcome) -> str:
-    """Return what was decided, by whom and why, prefixed with the marker of the note if it has one."""
+    """Return the decision, its author and its reason as text, with the marker of the note if it has one."""
     what = decision.command if decision.command in AUTOMATIC_COMMANDS else format_decision_command(decision)
     reason = f": {format_decision_reason(decision)}" if decision.text else ""
     marker = f"{outcome.note}: " if outcome.note else ""

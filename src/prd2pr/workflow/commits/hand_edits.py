@@ -1,7 +1,7 @@
 """Detect hand edits of the bot's state.
 
-The orders, cursors and verdicts on the branch are trusted, so only steps may write them. If any other commit changes
-them, the work stops until that commit is reverted.
+The orders, cursors and verdicts on the branch are trusted, so only the bot's steps may write them. If any other commit
+changes them, work stops until that commit is reverted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def make_hand_edit_error(commit: CommitInfo, branch: str) -> StateByHand:
 
 
 def list_unexplained_writes(git: Git, commit: CommitInfo) -> Iterator[tuple[str, str, str]]:
-    """Yield path, old blob and new blob of each state file whose content does not come from a parent."""
+    """Yield path, old blob and new blob of each state file whose content comes from neither parent."""
     state = list_bot_state(git, commit.sha)
     parents = [list_bot_state(git, parent) for parent in commit.parents]
     first = parents[0] if parents else {}

@@ -121,7 +121,10 @@ def list_work_changes(session: Session, work: UnprovenWork) -> tuple[Change, ...
 
 
 def is_phase_change(change: Change, position: Position, gate: Phase) -> bool:
-    """Return whether the phase's role normally writes this kind of path. If not, the commit is not about the phase."""
+    """Return whether the phase's role normally changes files of this kind.
+
+    Otherwise the commit belongs to another phase.
+    """
     return change.kind in build_write_policy(gate, position.story.id, kind=position.story.kind).writable
 
 
@@ -132,7 +135,7 @@ def can_role_continue(change: Change, position: Position, gate: Phase) -> bool:
 
 
 def record_refused_work(session: Session, position: Position, work: UnprovenWork, judged: JudgedAttempt) -> Position:
-    """Record the refusal on the branch once, so that a run on another machine does not report it again."""
+    """Record the refusal on the branch, so that a run on another machine does not report it again."""
     errors = judged.verdict.errors
     verdict = f"{NOT_YET}{judged.verdict.phase.value.upper()} yet: {', '.join(sorted({each.code for each in errors}))}"
     text = f"{format_work_owner_text(position)}{verdict}"
@@ -145,7 +148,7 @@ def record_refused_work(session: Session, position: Position, work: UnprovenWork
 
 
 def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Position:
-    """Return the position with the findings as feedback for the role, which also gets the test run."""
+    """Return the position with the findings, and the test run, as feedback for the role."""
     run = format_failures_text(judged.evidence) if judged.verdict.phase is Phase.GREEN else ""
     instruction = f"{text}. It is in the files that you are given: continue from it, and fix what the gate refuses."
     return replace(
@@ -156,7 +159,7 @@ def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Positi
 
 
 def keep_as_base(position: Position) -> Position:
-    """Return the position with the work as its base, since the role may not write these files and cannot fix them."""
+    """Return the position with the work as its base, since the role may not write these files to correct them."""
     instruction = (
         f"{format_work_owner_text(position)} is in the files that you are given and stays as it is: "
         "do your work on top of it."

@@ -121,7 +121,7 @@ def commit_work_note(session: Session, position: Position, note: WorkNote) -> tu
 
 
 def make_note_change(session: Session, position: Position, cycle: Cycle, by: str, at: str) -> StateChange:
-    """Return the changed records. A story with new work is in progress again, even if it was blocked."""
+    """Return the changed records. A story with new work is in progress again, even if it was blocked before."""
     paths, story = session.store.paths, position.story
     change = StateChange().with_doc(paths.cycle(story.id), cycle)
     if story.status == "in_progress":
@@ -137,7 +137,7 @@ def make_note_change(session: Session, position: Position, cycle: Cycle, by: str
 
 
 def read_run_files(session: Session, trunk: str, tip: str) -> dict[str, bytes]:
-    """Return the records and logs of the runs that worked on commits that are not on the branch `trunk`."""
+    """Return the records and logs of runs whose commits are not on the branch `trunk`."""
     git, runs = session.git, f"{session.store.paths.root}/runs/"
     fork_point = git.merge_base(trunk, tip)
     assert fork_point is not None, "the work starts at the branch"

@@ -159,7 +159,7 @@ def list_assistants(session: Session, pending: PendingCommit) -> tuple[tuple[str
 
 
 def report_to_workers(session: Session, shared: SharedLedger, pending: PendingCommit) -> None:
-    """Report to the run's other workers that the stages of this phase work."""
+    """Report to the run's other workers that the stages of this phase succeeded."""
     shared.record_seconds(session.clock.monotonic() - (session.log.branch_writes.last_at or session.log.started))
     if pending.phase is not Phase.NOTE:
         for stage in list_successful_stages(pending.phase):
@@ -253,7 +253,7 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
 def make_planned_status(session: Session, backlog: Backlog, at: str, *, risky: bool) -> tuple[Status, Sprint | None]:
     """Return the status after planning: approved if a person started it at a terminal, otherwise waiting for approval.
 
-    A plan with a critical security risk is approved only when the program is called again.
+    A plan with a critical security risk is approved only when the person starts the program again.
     """
     by, initial = session.git.user_name(), Status(issue=session.target.issue)
     if session.constraints.approval == "given" and not risky:
@@ -262,7 +262,7 @@ def make_planned_status(session: Session, backlog: Backlog, at: str, *, risky: b
 
 
 def make_ungated_evidence(evidence: Evidence, phase: Phase) -> EvidenceFiles:
-    """Return the evidence of a phase that has no gate; its verdict is always accepted."""
+    """Return the evidence of a phase without a gate. Its verdict is always accepted."""
     return EvidenceFiles.of(Proof(evidence=evidence, verdict=Verdict(phase=phase, accepted=True)))
 
 

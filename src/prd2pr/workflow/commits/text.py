@@ -1,4 +1,4 @@
-"""Subjects and bodies of the bot's commits: two or three lines that say what was done and why, made from facts only."""
+"""Subjects and bodies of the bot's commits: what was done and why, in two or three lines generated from the records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_message(prd: Prd, backlog: Backlog) -> tuple[str, str]:
 
 
 def replan_message(prd: Prd, diff: PlanDiff, answered: Sequence[AnsweredQuestion] = ()) -> tuple[str, str]:
-    """Return the subject and body of the commit that plans a changed PRD, or what was answered about it."""
+    """Return the subject and body of the commit that plans a changed PRD or an answered question."""
     parts = (("new", diff.new), ("changed", diff.changed), ("dropped", diff.dropped), ("kept", diff.kept))
     counts = ", ".join(f"{len(stories)} {word}" for word, stories in parts if stories)
     lines = [f"{word}: {', '.join(story.id for story in stories)}" for word, stories in parts if stories]
@@ -143,7 +143,7 @@ def format_passing_summary(evidence: Evidence) -> str:
 
 
 def format_improvement_text(evidence: Evidence) -> str:
-    """Return the measures that a refactoring improved, before and after."""
+    """Return the metrics that a refactoring improved, before and after."""
     before, after = evidence.improvement.get("before", {}), evidence.improvement.get("after", {})
     better = [name for name in before if name in after and after[name] < before[name]]
     return ", ".join(f"{MEASURES.get(name, name)} {before[name]} → {after[name]}" for name in better[:2])

@@ -20,7 +20,7 @@ MAX_SYMBOLS = 120
 def apply_change(git: Git, base: str, tree: str, onto: str, integrated: Iterable[str]) -> str | None:
     """Apply the change from `base` to `tree` to the tree `onto`; return None if they conflict.
 
-    Tests of `integrated` stories have been moved since.
+    The tests of `integrated` stories have been moved since `base`.
     """
     here = {entry.path: entry for entry in git.entries(onto)}
     moved_stories = tuple(integrated)
@@ -60,8 +60,9 @@ class _Hunk(NamedTuple):
 def merge_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str] | None:
     """Merge two versions of a text; return None if both changed the same lines.
 
-    Unlike git, changes of neighboring lines merge, as when a function was corrected and another one appended after it.
-    Of two insertions in the same place, ours comes first. A gate judges the result, so a bad merge is refused.
+    Unlike git, this also merges changes of adjacent lines, for example if one side corrects a function and the other
+    appends another one after it. If both sides insert text in the same place, ours comes first. A gate judges the
+    result, so a bad merge is refused.
     """
     mine, other = _list_hunks(base, ours), _list_hunks(base, theirs)
     if any(one != two and max(one.start, two.start) < min(one.end, two.end) for one in mine for two in other):
@@ -87,7 +88,7 @@ def _find_path_today(path: str, integrated: Iterable[str]) -> str:
 
 
 def derive_design(git: Git, change: tuple[str, str], stack: Stack, rules: PathRules, note: str) -> Design:
-    """Return the design that a delivered story follows: its note, the new public names, and the files."""
+    """Derive the design of a delivered story from its note, the new public names and the changed files."""
     changes = [each for each in git.diff(*change) if each.new_blob.strip("0")]
     tests = tuple(each.path for each in changes if classify_path(each.path, rules) is PathKind.TEST)
     sources = [each for each in changes if each.path not in tests]

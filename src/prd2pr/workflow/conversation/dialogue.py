@@ -1,4 +1,4 @@
-"""Ask the programmer for stories until an answer delivers one, within the same conversation."""
+"""Ask the programmer for stories, within the same conversation, until an answer delivers at least one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ from prd2pr.workflow.session import RoleModel, Session
 
 
 def converses(session: Session) -> bool:
-    """Return whether the stories are built in one conversation. Workers that edit files themselves have their own."""
+    """Return whether the stories are built in one conversation.
+
+    Workers that edit files themselves use their own conversations.
+    """
     return (
         session.config.converses
         and not session.services.select_model(PROGRAMMER.name, PROGRAMMER.tier == "strong").edits_itself
@@ -62,7 +65,7 @@ def converses(session: Session) -> bool:
 def request_delivery(
     session: Session, assignment: Assignment[StoryReport], order: DeliveryRequest, stories: tuple[Story, ...]
 ) -> None:
-    """Ask until an answer delivers at least one story. `stories` are all that the conversation is about."""
+    """Ask until an answer delivers at least one story. `stories` are all stories that the conversation covers."""
     role_model = session.services.select_model(PROGRAMMER.name, order.strong)
     session.log.model = role_model.model.name
     session.log.worker = get_public_model_name(
@@ -98,7 +101,10 @@ def read_texts(history: ConversationHistory) -> str:
 
 
 def finish_exchange(session: Session, assignment: Assignment[StoryReport]) -> DeliveredAnswer:
-    """Run the calls of the last reply and record what it delivered. A killed run is finished in the same way."""
+    """Run the calls of the last reply and record the stories that it delivered.
+
+    An exchange of a killed run is finished likewise.
+    """
     pending = load_history(session).pending
     assert pending is not None, "called after an exchange"
     order = pending.request
@@ -119,7 +125,7 @@ def finish_exchange(session: Session, assignment: Assignment[StoryReport]) -> De
 
 
 def recover_exchange(session: Session, assignment: Assignment[StoryReport]) -> None:
-    """Finish an exchange that a killed run paid for: account for it if that is missing, and run its calls."""
+    """Finish an exchange that a killed run has paid for: record its cost if that is missing, and run its calls."""
     pending = load_history(session).pending
     if pending is None:
         return

@@ -1,8 +1,8 @@
-"""The conversation on disk: every reply and every delivered story, written before anything is judged.
+"""The conversation on disk: every reply and every delivered story, written before any story is judged.
 
-It is a journal of its own under `.git/prd2pr/conversation/`. After `begin`, an `exchange` is a message and its reply,
-`delivered` is what running the reply's calls left behind, and `judged` is what became of a delivered story. A run that
-is killed after an `exchange` runs the calls again; it pays for no reply twice.
+It has a separate journal under `.git/prd2pr/conversation/`. After the entry `begin`, an `exchange` contains a message
+and its reply, `delivered` the result of the reply's calls, and `judged` the outcome for a delivered story. If a run is
+killed after an `exchange`, the next run repeats the calls, but pays for no reply twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_CONVERSATION_CHARACTERS = 480_000
 
 @dataclass(frozen=True)
 class Delivery:
-    """A story as the programmer submitted it: its change is the difference between two trees."""
+    """A story as the programmer submitted it. Its change is the difference between two trees."""
 
     number: int
     story: str
@@ -47,7 +47,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class DeliveryRequest:
-    """A request for stories or for a refactoring, with the trees that the programmer's work starts from."""
+    """A request for stories or for a refactoring, with the trees on which the programmer's work is based."""
 
     story: str  # the first story
     wanted: tuple[str, ...]  # the stories that may be submitted
@@ -68,7 +68,7 @@ class DeliveryRequest:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A reply whose calls have not all been run yet."""
+    """A reply with calls that have not all been run yet."""
 
     request: DeliveryRequest
     reply: Reply
@@ -96,7 +96,7 @@ class ConversationHistory:
         return found[-1] if found and found[-1].is_open(head) else None
 
     def count_returned(self, story: str, head: str) -> int:
-        """Return how many deliveries of a story could not even be judged at this head."""
+        """Return how many deliveries of a story could not be judged at this head."""
         return sum(each.story == story and each.head == head and each.outcome == "returned" for each in self.deliveries)
 
     def count_attempts(self, story: str, phase: Phase) -> int:
@@ -163,7 +163,7 @@ def record_exchange(
 
 
 def record_delivered(session: Session, head: str, delivered: DeliveredAnswer) -> None:
-    """Record an answer's stories. Their trees are kept by a ref, since no commit refers to them yet."""
+    """Record an answer's stories. A ref keeps their trees, since no commit refers to them yet."""
     history = load_history(session)
     kept = _keep_trees(session, history.kept, delivered)
     phase = history.pending.request.phase if history.pending else Phase.RED

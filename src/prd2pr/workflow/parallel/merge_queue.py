@@ -1,8 +1,8 @@
 """Integrate a story's branch into the PRD's branch, one story at a time, under the PRD's lock.
 
-If nothing was integrated since the story started, the PRD's branch moves forward. Otherwise both are joined
-(`workflow/merges.py`), and the story is integrated on top of the join by the ordinary gate. A story that cannot be
-joined restarts on the new base (`restart.py`).
+If nothing was integrated since the story started, the PRD's branch moves forward. Otherwise the story's branch is
+merged (`workflow/merges.py`), and the story is integrated on top of that merge by the ordinary gate. A story that
+cannot be merged restarts on the new base (`restart.py`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class IntegrationResult:
 
 @dataclass(frozen=True)
 class IntegrationBase:
-    """The commit on which INTEGRATED is based, and the join if that commit is one."""
+    """The commit on which INTEGRATED is based, with the story merge if that commit is one."""
 
     commit: str
     join: Join | None = None
@@ -71,7 +71,7 @@ class IntegrationBase:
 
 @dataclass(frozen=True)
 class TrunkWriter:
-    """Moves the PRD's branch, from the head that was read, instead of the story's branch."""
+    """Moves the PRD's branch instead of the story's branch, starting at the head that was read."""
 
     inner: BranchWriter
     trunk: str
@@ -162,7 +162,7 @@ class StoryIntegration:
         return next((each.id for each in stories if each.status == "blocked"), "")
 
     def find_base(self) -> IntegrationBase | NotJoinable:
-        """Return the story's branch if nothing was integrated since it started, otherwise the join."""
+        """Return the story's branch, or its merge into the PRD's branch if another story was integrated meanwhile."""
         git = self.session.git
         if git.merge_base(self.trunk, self.tip) == self.trunk:
             return IntegrationBase(self.tip)
@@ -180,7 +180,7 @@ class StoryIntegration:
         return IntegrationBase(commit, join)
 
     def find_failures(self, base: IntegrationBase) -> str:
-        """Return why the suite fails on the join; empty if it passes or there is no join."""
+        """Return why the suite fails after the merge, or an empty string if it passes or there is no merge."""
         if base.join is None:
             return ""
         failures = find_join_failures(self.own.git, self.own.services.runner, base.join, base.commit)
@@ -189,7 +189,7 @@ class StoryIntegration:
         return f"tests fail after joining: {'; '.join(failures[:3])}" if failures else ""
 
     def move_journal(self, base: str) -> None:
-        """Move the story's journal entries to the commit that the next step is based on."""
+        """Move the story's journal entries to the commit on which the next step is based."""
         git, journal = self.own.git, self.own.services.journal
         for old in {entry.head for entry in journal.entries()} - {base}:
             is_old_join = git.has_commit(old) and find_joined_story(git.commit_info(old)) == self.story
@@ -216,7 +216,7 @@ class StoryIntegration:
         return IntegrationResult(story.id, "integrated", committed.head, joined=base.join is not None)
 
     def handle_stuck(self, position: Position, stuck: Stuck) -> IntegrationResult:
-        """Restart the story if integration failed on a join with other stories, otherwise block it."""
+        """Restart the story if integration failed after a merge with other stories, otherwise block it."""
         joined = position.head != self.tip
         if stuck.by_integration and joined:
             self.own.services.journal.move_entries(position.head, self.tip)
@@ -255,7 +255,7 @@ class StoryIntegration:
         return IntegrationResult(self.story, "blocked", self.session.git.rev(self.session.target.branch), stop.reason)
 
     def finish(self, reason: str) -> IntegrationResult:
-        """End an integration that is not needed, keeping unused work under a ref."""
+        """End an integration that is not needed. Unused work is kept under a ref."""
         if self.tip:
             if reason:
                 self.set_aside(self.tip)

@@ -1,8 +1,9 @@
 """Work on several stories of one PRD in parallel, with workers on one machine.
 
-The scheduler decides which stories may start, assigns left-over stories and reports. A worker is a process that works
-on one story after another and integrates each itself, under the PRD's lock. Like `run_prd`, the scheduler's own process
-does the planning, stories with commits by people, and a story that is the only ready one.
+The scheduler decides which stories may start, assigns stories left over from earlier runs, and reports progress. A
+worker is a process that works on one story after another and integrates each under the PRD's lock. The scheduler's own
+process does the planning, like `run_prd`. It also works on stories with commits by people, and on a story that is the
+only ready one.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _add_spend(own: Session, result: StoryResult) -> StoryResult:
 
 
 def open_shared_ledger(session: Session) -> SharedLedger:
-    """Create a run's ledger with the spending and failures so far on all branches and in their journals."""
+    """Create a run's ledger from the spending and failures so far on all branches and in their journals."""
     git, runs, entries = session.git, dict[str, Spend](), list[JournalEntry]()
     seconds = 0.0
     heads = {name: git.rev(make_story_branch_name(session, name)) for name in list_story_branches(session)}
@@ -152,7 +153,7 @@ def run_parallel(session: Session, workers: StoryWorkers) -> RunOutcome:
 
 @dataclass
 class StoryScheduler:
-    """Assigns stories to workers and collects their results."""
+    """Assigns stories to workers and collects the results."""
 
     session: Session
     workers: StoryWorkers
@@ -208,7 +209,7 @@ class StoryScheduler:
         return nullcontext() if self.under_way else self.session.git.lock(f"branch-{self.session.prd.id}")
 
     def start_one(self, state: BranchState) -> bool:
-        """Start one story, and return whether there may be more to start."""
+        """Start one story. Return whether more stories may be started."""
         context = load_action_context(self.session, state)
         left_over = self.find_left_over_story(context)
         if left_over:
@@ -265,7 +266,10 @@ class StoryScheduler:
         return outcome.stop.outcome == "done"
 
     def can_start(self, context: ActionContext, state: BranchState, story: Story) -> bool:
-        """Check breakers and regressions before a new story. Return whether to start it or to look again."""
+        """Check breakers and regressions before a new story.
+
+        Return True to start it, or False to look at the branch again.
+        """
         action = find_story_action(context, story)
         if isinstance(action, NoAction):
             self.stopped[story.id] = action
@@ -309,7 +313,7 @@ class StoryScheduler:
                 self.problem = self.problem or result.problem
 
     def handle_death(self, result: StoryResult) -> None:
-        """Let another worker resume the story from its last commit, or stop the story after several deaths."""
+        """Let another worker resume the story of a worker that died, or stop the story after several deaths."""
         story = result.story
         self.deaths[story] += 1
         if self.session.shared:

@@ -1,4 +1,4 @@
-"""Restart a story that could not be joined: keep its old branch under a ref and start again on the new base.
+"""Restart a story whose branch could not be merged: keep the old branch under a ref and start again on the new base.
 
 Refused attempts, spending, runs and logs stay on record. The design is kept as a draft.
 """
@@ -136,7 +136,7 @@ def make_restart_cycle(own: Session, position: Position, old_cycle: Cycle) -> Cy
 
 
 def make_restart_step(own: Session, position: Position, old_cycle: Cycle, cycle: Cycle, pending: PendingCommit) -> Step:
-    """Return the note's step, which sums up all earlier steps, so that the story's limits include them."""
+    """Return the note's step. It includes the totals of all earlier steps, so that the story's limits still apply."""
     steps = old_cycle.steps[len(position.cycle.steps) :]
     return Step(
         n=pending.n,

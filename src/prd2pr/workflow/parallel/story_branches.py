@@ -144,7 +144,7 @@ def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
 
 @dataclass(frozen=True)
 class LeftOverResult:
-    """The number of steps done on left-over stories. If `stop` is None, work on the PRD's branch can continue."""
+    """The number of steps made on left-over stories. If `stop` is None, work on the PRD's branch can continue."""
 
     steps: int = 0
     stop: NoAction | None = None
@@ -153,7 +153,7 @@ class LeftOverResult:
 def finish_left_over_stories(session: Session, max_steps: int | None = None) -> LeftOverResult:
     """Finish stories that a parallel run left on their own branches.
 
-    `session` must have a shared ledger, so that all of them share one budget.
+    `session` must have a shared ledger, so that all these stories share one budget.
     """
     steps = 0
     for story in list_story_branches(session):

@@ -1,4 +1,4 @@
-"""Name a story's branch and make the session that works on it."""
+"""Functions for a story's own branch: its name, and the session that works on it."""
 
 from __future__ import annotations
 

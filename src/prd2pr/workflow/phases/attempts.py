@@ -30,7 +30,7 @@ MAX_TESTS = 20  # test names recorded per refused attempt
 
 @dataclass(frozen=True)
 class Position:
-    """The state of the branch as seen by one story."""
+    """The state of the branch for the work on one story."""
 
     head: str
     code_tree: str
@@ -77,7 +77,7 @@ class JudgedAttempt:
 
     @property
     def written(self) -> str:
-        """The tree as the role left it."""
+        """The tree with the files as the role wrote them."""
         return self.work_tree or self.code_tree
 
 
@@ -126,7 +126,7 @@ def make_work_assignment(
 
 
 def has_hidden_examples(session: Session, position: Position, role: Role[WorkReport]) -> bool:
-    """Return whether the role must write hidden examples (RED) or is informed that some exist (GREEN)."""
+    """Return whether the role must write hidden examples (in RED) or is told that there are some (in GREEN)."""
     if role.phase is Phase.RED:
         return session.config.gates.held_out and not role.fused
     return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)
@@ -159,7 +159,7 @@ def load_earlier_attempts(session: Session, position: Position, phase: Phase) ->
 
 
 def build_attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
-    """Build an attempt made on another machine from its record, which has no files and no test output."""
+    """Build an attempt made on another machine from its record, which contains neither files nor test output."""
     code = record.codes[0] if record.codes else ""
     finding = Finding(code=code, severity="error", message=record.summary)
     others = (Finding(code=each, severity="error", message="") for each in record.codes[1:])
@@ -208,7 +208,7 @@ def record_refusal(session: Session, position: Position, judged: JudgedAttempt, 
 
 
 def summarize_errors(errors: Sequence[Finding]) -> str:
-    """Return the first finding with its test and the number of further findings."""
+    """Return the first finding with its test, and the number of further findings."""
     if not errors:
         return ""
     first, more = errors[0], len(errors) - 1
@@ -279,7 +279,7 @@ def measure_step_seconds(session: Session, position: Position) -> float:
 
 
 def format_red_failures_text(position: Position) -> str:
-    """Return RED's failures, or nothing if the code has changed since or only designed names are missing."""
+    """Return RED's failures as text. Empty if the code has changed since or only designed names are missing."""
     red_steps = [step for step in position.cycle.steps if step.phase is Phase.RED]
     if not red_steps or red_steps[-1].code_tree != position.code_tree:
         return ""
@@ -299,7 +299,7 @@ def has_only_missing_names(evidence: Evidence) -> bool:
 def format_failures_text(
     evidence: Evidence, limit: int = MAX_RUN_CHARS, is_shown: Callable[[TestResult], bool] = lambda _: True
 ) -> str:
-    """Return the failures and problems of the test run, without hidden examples."""
+    """Return the failures and problems of the test run as text, without hidden examples."""
     run = evidence.head_run
     if run is None:
         return ""

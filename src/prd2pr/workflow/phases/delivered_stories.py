@@ -1,7 +1,7 @@
 """The phases of a story that the programmer delivers in a conversation.
 
-A delivered story is proved as a whole before its first commit: RED with its code withheld, then GREEN. What is refused
-goes back into the conversation; stories of the same answer that wait behind it are then applied on top of it.
+A delivered story is proved as a whole before its first commit: first RED with its code withheld, then GREEN. Refusals
+are reported in the conversation. Later stories of the same answer are applied on top of the accepted ones.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DeliveredTree(NamedTuple):
 
 @dataclass(frozen=True)
 class ProofAttempt:
-    """The position of an attempt among those at the story."""
+    """The number of an attempt at the story, and the number of attempts allowed."""
 
     was_refused: bool
     is_last: bool
@@ -143,7 +143,7 @@ def run_delivered_green(session: Session, position: Position) -> PhaseOutcome | 
 
 
 def judge_delivered_code(session: Session, position: Position, tree: str) -> PhaseOutcome | None:
-    """Judge the code after RED was committed. If it is refused now, that is GREEN's first attempt."""
+    """Judge the code after RED was committed. If it is refused, this counts as GREEN's first attempt."""
     judged = judge_tree(session, position, Phase.GREEN, tree)
     delivery = load_history(session).find_open(position.story.id, position.head)
     if delivery:
@@ -158,7 +158,7 @@ def judge_delivered_code(session: Session, position: Position, tree: str) -> Pha
 
 
 def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
-    """Return the story as delivered and proved, asking for it as often as attempts are left."""
+    """Return a story that was delivered and proved, asking for it until no attempts are left."""
     story, limit = position.story, session.config.attempts
     recover_exchange(session, make_assignment(position))
     while True:
@@ -216,7 +216,7 @@ def find_problem(session: Session, position: Position, delivery: Delivery, tree:
 def prove_story(
     session: Session, position: Position, delivered: DeliveredTree, attempt: ProofAttempt
 ) -> ProvedStory | RefusedStory:
-    """Judge RED without the code, then GREEN, each as if the phases before it were committed."""
+    """Judge RED without the code, then GREEN, each as if the preceding phases were committed."""
     (delivery, tree), story, rules = delivered, position.story, session.constraints.paths
     stack = choose_planned_stack(session.services.gathering.stacks, story, position.cycle.design)
     design = position.cycle.design or derive_design(
@@ -239,7 +239,7 @@ def prove_story(
 def prove_with_examples(
     session: Session, position: Position, delivered: DeliveredTree, trial: ExampleTrial, attempt: ProofAttempt
 ) -> ProvedStory | RefusedStory | ExampleTrial:
-    """Judge RED and GREEN with the hidden examples. If the judge drops some, return the others."""
+    """Judge RED and GREEN with the hidden examples. If the judge drops some examples, return the remaining ones."""
     (delivery, tree), design, story = delivered, position.cycle.design, position.story
     assert design is not None, "passed in advance"
     tests_only = drop_code_changes(session, position.base_tree, tree)
@@ -264,7 +264,7 @@ def prove_with_examples(
 
 
 def format_unmet(session: Session, position: Position, unmet: Stuck) -> str:
-    """Return the message to the programmer when unmet criteria are moved from a verify-only story to a new story."""
+    """Return the message that tells the programmer that unmet criteria move from a verify-only story to a new story."""
     name = f"{session.prd.id}-{find_next_number(session.prd.id, position.state.backlog)}"
     added = build_unmet_story(position.story, name, unmet.unmet)
     criteria = (f"{each.id}: {each.text}" for each in added.criteria)
@@ -327,7 +327,7 @@ def format_refusal(judged: JudgedAttempt) -> str:
     named = {each.test for each in judged.verdict.errors}
 
     def is_unexpected(result: TestResult) -> bool:
-        """Return whether the failure has to be shown: in RED tests are meant to fail."""
+        """Return whether to show the failure. Failing tests are expected in RED and not shown."""
         is_collected = result.failure is None or result.failure.stage != "collect"
         return not is_red or result.id in named or not is_collected
 
@@ -349,7 +349,7 @@ def ask_for_stories(
     earlier: tuple[EarlierAttempt, ...],
     number: int,
 ) -> None:
-    """Ask for the story, and for as many later ones as fit into the same answer."""
+    """Ask for the story, and for as many of the next stories as fit into the same answer."""
     story, limit = position.story, session.config.attempts
     last = next((each for each in reversed(history.deliveries) if each.story == story.id), None)
     comes_back = last is not None and last.outcome in ("refused", "returned")
@@ -402,7 +402,7 @@ def ask_for_stories(
 
 
 def apply_rest(session: Session, position: Position, history: ConversationHistory) -> str | None:
-    """Return the head's code with the files that a cut-off answer wrote after its last `submit`."""
+    """Return the head's code with the files that an incomplete answer wrote after its last `submit`."""
     base, tree = history.rest
     integrated = (story.id for story in position.state.backlog.stories if story.status in SETTLED)
     return apply_change(session.git, base, tree, position.code_tree, integrated) if base else None
@@ -414,7 +414,7 @@ def make_assignment(position: Position) -> Assignment[StoryReport]:
 
 
 def list_stories_ahead(session: Session, position: Position) -> tuple[Story, ...]:
-    """List the stories that can be built one after the other from here, beginning with this one."""
+    """List the stories that can be built one after the other, beginning with this one."""
     if session.target.story:
         return (position.story,)
     state, backlog = position.state, position.state.backlog
@@ -439,7 +439,7 @@ def list_stories_ahead(session: Session, position: Position) -> tuple[Story, ...
 
 
 def choose_batch(stories: tuple[Story, ...]) -> tuple[Story, ...]:
-    """Return as many stories as fit into one answer by their estimates, but at least one."""
+    """Return as many stories as fit into one answer according to their estimates, but at least one."""
     room = int(PROGRAMMER.max_tokens * OUTPUT_SHARE)
     chosen: list[Story] = []
     for story in stories:
@@ -454,7 +454,7 @@ def choose_batch(stories: tuple[Story, ...]) -> tuple[Story, ...]:
 
 
 def ask_for_refactoring(session: Session, position: Position, measures: str, number: int) -> Delivery:
-    """Ask for a refactoring in the same conversation, unless a killed run already got it."""
+    """Ask for a refactoring in the same conversation, unless a killed run has already received it."""
     recover_exchange(session, make_assignment(position))
     story = position.story.id
     found = load_history(session).find_open(story, position.head, Phase.REFACTOR)
@@ -485,7 +485,7 @@ def ask_for_refactoring(session: Session, position: Position, measures: str, num
 
 
 def find_story_that_waits(session: Session, position: Position, paths: tuple[str, ...]) -> str:
-    """Return a delivered story that is not judged yet and changes one of these files, or an empty string."""
+    """Return a delivered story that is still to be judged and that changes one of these files, or an empty string."""
     for each in load_history(session).deliveries:
         if each.story != position.story.id and each.outcome == "":
             changed = {change.path for change in session.git.diff(each.base, each.tree)}

@@ -1,7 +1,7 @@
-"""Hidden examples by an independent author: asked for once per PRD, checked, and ruled on by a judge when they fail.
+"""Hidden examples by an independent author. They are requested once per PRD and checked; a judge rules on failing ones.
 
-They never refuse a story on their own. What RED refuses because of an example drops the example, and when only examples
-fail in GREEN, the judge decides. A dropped example is recorded with the reason and shown.
+An example alone never leads to a refusal of the story. If RED is refused because of an example, the example is dropped,
+and if only examples fail in GREEN, the judge decides. A dropped example is recorded with the reason and shown.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def asks_author(session: Session) -> bool:
 
 
 def is_examined(story: Story) -> bool:
-    """Return whether hidden examples judge the story, as they do if a role writes code for it."""
+    """Return whether hidden examples are used for the story, which is so if a role writes code for it."""
     return story.kind not in UNTESTED_KINDS and not verifies_existing_code(story)
 
 
@@ -185,7 +185,7 @@ def find_story_examples(session: Session, position: Position, ahead: Iterable[St
 
 
 def keep_answer(session: Session, question: RoleQuestion[Output], answer: Output) -> None:
-    """Store a default answer for a role that gave no usable one."""
+    """Store a default answer for a role that did not give a usable one."""
     record = RoleRecord(
         role=question.role.name, story=question.story, at=session.clock.now(), output=answer.model_dump(mode="json")
     )
@@ -208,7 +208,10 @@ def _select_examples(answer: ExamplesAnswer | None, story: str, about: str) -> S
 
 
 def merge_examples(known: ExamplesAnswer | None, answer: ExamplesAnswer, wanted: Iterable[Story]) -> ExamplesAnswer:
-    """Merge an answer into the known examples. A story without examples is recorded too, so that it is asked once."""
+    """Merge an answer into the known examples.
+
+    A story without examples is recorded too, so that nobody asks for them again.
+    """
     given = {each.story: each for each in answer.stories}
     new = {
         story.id: given.get(story.id, StoryExamples(story=story.id)).model_copy(update={"about": digest_story(story)})
@@ -219,7 +222,7 @@ def merge_examples(known: ExamplesAnswer | None, answer: ExamplesAnswer, wanted:
 
 
 def load_examples(session: Session, position: Position) -> ExamplesAnswer | None:
-    """Return the examples of all stories: as kept since the last commit, or on the branch."""
+    """Return the examples of all stories, from the answers kept since the last commit or from the branch."""
     own = position.story.id if session.target.prd_branch else ""
     records = (
         find_kept_record(session, position.head, position.story.id, EXAMPLES.name),
@@ -229,7 +232,10 @@ def load_examples(session: Session, position: Position) -> ExamplesAnswer | None
 
 
 def make_author_assignment(session: Session, position: Position, material: RoleMaterial) -> Assignment[ExamplesAnswer]:
-    """Return an assignment with the files from before the PRD. The author sees nothing that was written for it."""
+    """Return an assignment with the files from before the PRD.
+
+    The author sees neither tests nor code written for the PRD.
+    """
     assignment = make_judge_assignment(position, EXAMPLES, material)
     base = position.state.project.base_commit
     known = bool(base) and session.git.has_commit(base)
@@ -237,7 +243,7 @@ def make_author_assignment(session: Session, position: Position, material: RoleM
 
 
 def make_judge_assignment(position: Position, role: Role[Output], material: RoleMaterial) -> Assignment[Output]:
-    """Return an assignment with the PRD but neither the story's code nor its tests."""
+    """Return an assignment with the PRD, but without the story's code and tests."""
     assignment = make_story_assignment(position, role, build_write_policy(role.phase, position.story.id))
     return replace(assignment, story=None, design=None, material=material)
 
@@ -250,8 +256,8 @@ def judge_red_with_examples(
 ) -> tuple[JudgedAttempt, ExampleTrial, Mapping[int, str]]:
     """Judge RED together with the examples, dropping those that cannot be proved red.
 
-    A refusal is always one that RED makes without the examples. Returned last are the examples that need names which
-    the code does not have: whether that is wrong is for the judge to say.
+    Without the examples, RED would be refused for the same reasons. The third result contains the examples that need
+    names which the code does not have; the judge decides whether they are wrong.
     """
     lacking: dict[int, str] = {}
     while trial.active:
@@ -272,7 +278,10 @@ def judge_red_with_examples(
 
 
 def _explain_refusal(trial: ExampleTrial, errors: Iterable[Finding]) -> dict[int, tuple[str, str]]:
-    """Map the number of each refused example to code and message. If no finding names an example, all are refused."""
+    """Map the number of each refused example to a code and a message.
+
+    If no finding names an example, all are refused.
+    """
     listed = [*errors]
     numbers = {each.number for each in trial.active}
     found = {
@@ -289,7 +298,7 @@ def _explain_refusal(trial: ExampleTrial, errors: Iterable[Finding]) -> dict[int
 def judge_failed_examples(
     session: Session, position: Position, trial: ExampleTrial, answers: Mapping[int, str], *, is_last: bool
 ) -> tuple[Ruling, ...]:
-    """Ask the judge about examples that fail. `answers` says what the code does instead, by the example's number."""
+    """Ask the judge about failing examples. `answers` maps an example's number to the result of the code."""
     failing = [each for each in trial.active if each.number in answers]
     texts = {each.name: each.lines for each in failing}
     known = {each.example: each for each in load_rulings(session, position)}
@@ -335,7 +344,7 @@ def judge_failed_examples(
 
 
 def _rule_without_judge(example: HiddenExample, answer: str, is_last: bool) -> Ruling:
-    """Refuse the code while attempts are left; on the last one, drop the example, since it was never confirmed."""
+    """Refuse the code while attempts are left. On the last attempt, drop the example, since nobody has confirmed it."""
     if not is_last:
         return Ruling(example=example.name, verdict="code wrong", reason="the judge gave no ruling", answer=answer)
     return Ruling(
@@ -355,7 +364,10 @@ def load_rulings(session: Session, position: Position) -> tuple[Ruling, ...]:
 
 
 def list_failed_examples(trial: ExampleTrial, green: JudgedAttempt) -> dict[int, str]:
-    """Map each failing example to what the code does instead; empty if GREEN refuses for other reasons too."""
+    """Map the number of each failing example to the result of the code.
+
+    Empty if GREEN is refused for other reasons too.
+    """
     evidence = green.evidence
     if green.verdict.accepted or not all(concerns_hidden_examples(each) for each in green.verdict.errors):
         return {}
@@ -376,7 +388,7 @@ def _describe_refusal(green: JudgedAttempt) -> str:
 
 
 def refuse_for_examples(judged: JudgedAttempt, trial: ExampleTrial, rulings: Iterable[Ruling]) -> JudgedAttempt:
-    """Return the attempt as refused, with the judge's feedback as findings, which do not reveal the examples."""
+    """Return the attempt as refused. The findings contain the judge's feedback, but do not reveal the examples."""
     by_name = {each.name: each for each in trial.examples}
     findings = tuple(
         make_finding("GRN308", describe_hidden_failure(by_name[each.example].criterion, each.feedback))

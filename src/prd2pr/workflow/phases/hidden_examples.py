@@ -1,4 +1,4 @@
-"""Hidden examples: remove them from the tester's work, store them with the state, and show them when they fail."""
+"""Hidden examples: remove them from the tester's work, store them in `.orch-state/`, and describe them if they fail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def extract_hidden_examples(session: Session, position: Position, tree: str) -> 
 
 
 def store_hidden_examples(session: Session, position: Position, cycle: Cycle, change: StateChange) -> StateChange:
-    """Add the examples to RED's commit as state, where no role sees them but other machines find them."""
+    """Store the examples in the state of RED's commit, where no role sees them but other machines find them."""
     root = session.store.paths.held_out(cycle.story)
     files = cycle.held_out.files if cycle.held_out else ()
     texts = session.git.read_blobs(file.blob for file in files)
@@ -40,7 +40,7 @@ def store_hidden_examples(session: Session, position: Position, cycle: Cycle, ch
 
 
 def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
-    """Return the examples stored in a commit's state, whether or not the cycle records them."""
+    """Return the examples stored in a commit's state, even if the cycle does not record them."""
     root, cycle = state.paths.held_out(story), state.cycle(story)
     entries = state.store.git.entries(state.tree, root)
     return HiddenExamples(

@@ -37,7 +37,10 @@ class AcceptedPhase:
 
 @dataclass(frozen=True)
 class NotRefactored:
-    """A note that there is no refactoring, recorded so that the model is not asked again before the integration."""
+    """A note that no refactoring is needed.
+
+    It is recorded so that the model is not asked again before the integration.
+    """
 
     note: str
 
@@ -121,7 +124,7 @@ def accept_already_built(judged: JudgedAttempt) -> PhaseOutcome:
 
 
 def find_unmet(position: Position, red: JudgedAttempt) -> Stuck | None:
-    """Return why a story that verifies existing code cannot be accepted as it is planned: its code does not exist."""
+    """Return why a story that verifies existing code cannot be accepted as planned: that code does not exist."""
     unmet = find_unmet_criteria(position.story, red.evidence)
     if not unmet:
         return None

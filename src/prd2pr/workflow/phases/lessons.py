@@ -47,7 +47,8 @@ LIBRARY_NAME = 40
 def make_story_memory(session: Session, position: Position, step: Step) -> tuple[Memory, ...]:
     """Return the memory records of the story that `step` integrates and, after the last story, of the PRD.
 
-    They are made before the gate runs, since the living docs include them, so the last suite run's time is missing.
+    They are made before the gate runs, because the living docs include them. Therefore they lack the duration of the
+    last suite run.
     """
     prd, story, n, at = session.prd.id, position.story, step.n, step.at
     refused = (*position.cycle.refused, *list_refused_attempts(session, position))
@@ -206,7 +207,7 @@ def read_story_code(session: Session, position: Position, code_tree: str) -> Sto
 
 
 def find_story_base(session: Session, position: Position) -> str:
-    """Return the code tree that the story started from.
+    """Return the code tree on which the story's first step is based.
 
     The tree is found through the step's commit, since other clones do not have the recorded tree without the state.
     """

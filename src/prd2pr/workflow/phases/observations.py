@@ -1,4 +1,4 @@
-"""Observe the finished story at integration: pages, line coverage and a run of the built program.
+"""Observations of the finished story at integration: pages, line coverage and a run of the built program.
 
 No gate judges these observations, and none of them can stop a run.
 """
@@ -80,7 +80,7 @@ def capture_pages(session: Session, position: Position, code_tree: str) -> Itera
 
 
 def measure_line_coverage(session: Session, position: Position, code_tree: str) -> LineCoverage | None:
-    """Run the suite once more with the project's coverage tool, if it has one."""
+    """Run the suite again with the project's coverage tool, or return None if the project has none."""
     meter = session.services.meter
     if meter is None or not session.config.test.coverage:
         return None

@@ -1,4 +1,4 @@
-"""Run the phases of a story. Each ends with an accepted verdict or with the reason why a person must look at it."""
+"""Run the phases of a story. Each ends with an accepted verdict or with the reason why a person must act."""
 
 from __future__ import annotations
 
@@ -211,14 +211,14 @@ def refactor_in_conversation(session: Session, position: Position) -> PhaseOutco
 
 
 def is_refactoring_forced(session: Session, position: Position) -> bool:
-    """Return whether to refactor regardless of measures: because of settings, a person's advice, or a human role."""
+    """Return whether to refactor regardless of metrics: because of settings, a person's advice or a human worker."""
     always = session.config.refactoring == "always" or session.config.profile == "full"
     strong = REFACTORER.tier == "strong"
     return always or bool(position.advice) or session.services.select_model(REFACTORER.name, strong).edits_itself
 
 
 def measure_story_code(session: Session, position: Position) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the measures of the story's source files before its code was written and after GREEN."""
+    """Return the metrics of the story's source files before its code was written and after GREEN."""
     stack = choose_planned_stack(session.services.gathering.stacks, position.story, position.cycle.design)
     commit = find_red_commit(session, position)
     before = read_own_sources(session, position, commit) if commit else {}
@@ -226,7 +226,10 @@ def measure_story_code(session: Session, position: Position) -> tuple[dict[str, 
 
 
 def find_red_commit(session: Session, position: Position) -> str:
-    """Return the RED commit, or an empty string if it is not found; all code then counts as the story's own."""
+    """Return the RED commit.
+
+    If it is not found, return an empty string; all code is then considered part of the story.
+    """
     number = next((step.n for step in reversed(position.cycle.steps) if step.phase is Phase.RED), 0)
     wanted = (f"{session.prd.id}/{position.story.id}/{number}",)
     near = session.git.ancestors(position.head, MAX_COMMITS_SINCE_RED)
@@ -306,7 +309,7 @@ def judge_role_work(
 
 
 def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
-    """Get tests and code in one answer, and prove RED with the code withheld; GREEN judges the code next."""
+    """Request tests and code in one answer, and prove RED with the code withheld. GREEN judges the code next."""
     attempts = session.config.attempts
     earlier = load_earlier_attempts(session, position, Phase.RED)
     while len(earlier) < attempts:
@@ -331,7 +334,7 @@ def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
 def run_withheld_green(session: Session, position: Position, tree: str) -> PhaseOutcome:
     """Judge the code of a fused answer.
 
-    If it is refused, it counts as GREEN's first attempt, and the builder continues.
+    If the code is refused, this counts as GREEN's first attempt, and the builder continues.
     """
     if converses(session):
         return judge_delivered_code(session, position, tree) or run_green(session, position)
@@ -347,7 +350,8 @@ def run_integration(
 ) -> AcceptedPhase | Stuck:
     """Move the tests to their permanent place, render the living docs and run the whole suite. No model is called.
 
-    `broken` is given for a join and returns why its suite fails. That suite runs in parallel with the new tree's suite.
+    After a merge of the story's branch, `broken` returns why the suite fails on the merge. That suite runs in parallel
+    with the new tree's suite.
     """
     find_failure = broken or (lambda: "")
     position = replace(position, judged_from="", people=())  # the step moves only tests and proves nothing else
@@ -407,7 +411,7 @@ def prepare_integration(session: Session, position: Position, note: str) -> Inte
 
 
 def start_integration_suite(session: Session, position: Position, tree: str) -> None:
-    """Start the gate's suite run early, with its canaries, unless the gate runs each stack separately."""
+    """Start the suite run that the gate needs early, with its canaries, unless the gate runs each stack separately."""
     stacks = session.services.gathering.stacks
     if len(stacks) < 2 and not any(stack.is_judged_inside for stack in stacks):
         directories = {

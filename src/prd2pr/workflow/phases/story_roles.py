@@ -1,4 +1,4 @@
-"""Advising roles of a story: root cause before the last attempt, review before integration, final retrospective."""
+"""Advising roles of a story: root cause before the last attempt, review before integration, retrospective."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def make_role_assignment(position: Position, role: Role[Output], material: Mappi
 def ask_root_cause(
     session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...]
 ) -> str:
-    """Return the Debugger's advice for the last attempt, or an empty string if it was not asked or gave none."""
+    """Return the Debugger's advice for the last attempt. Empty if it was not asked or gave no advice."""
     if not uses_model(DEBUGGER.name, session.config.profile) or role.phase not in (Phase.RED, Phase.GREEN):
         return ""
     material = {name: text for attempt in earlier for name, text in attempt_texts(attempt).items()}
@@ -82,7 +82,7 @@ def attempt_texts(attempt: EarlierAttempt) -> dict[str, str]:
 
 
 def strip_hidden_examples(patch: str) -> str:
-    """Remove hidden examples from a patch, since builders may later read the answer about it."""
+    """Remove hidden examples from a patch, since roles may later read the answer based on it."""
     files = re.split(r"(?m)^(?=diff --git )", patch)
     return "".join(each for each in files if not has_hidden_example_name(each.partition("\n")[0]))
 
@@ -91,14 +91,14 @@ def strip_hidden_examples(patch: str) -> str:
 
 
 def asks_before_integration(session: Session) -> bool:
-    """Return whether any model is asked before integration."""
+    """Return whether any model is called before integration."""
     return any(uses_model(role.name, session.config.profile) for role in (PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE))
 
 
 def consult_before_integration(session: Session, position: Position) -> Stuck | None:
     """Ask the advising roles before the gate runs, since the living docs include their results.
 
-    Warnings are reported and recorded; only an unmet criterion stops the story.
+    Warnings are reported and recorded. Only an unmet criterion stops the story.
     """
     check_smells(session, position)
     check_patterns(session, position)
@@ -168,7 +168,7 @@ def check_patterns(session: Session, position: Position) -> None:
 
 
 def review_story(session: Session, position: Position) -> Stuck | None:
-    """Ask for a review. It stops the same code only once: a person who continues has seen it."""
+    """Ask for a review. The review can stop the same code only once: after that, a person has seen it and continued."""
     if not uses_model(REVIEW.name, session.config.profile) or position.story.kind in UNTESTED_KINDS:
         return None
     previous = position.state.role(REVIEW.name, position.story.id)

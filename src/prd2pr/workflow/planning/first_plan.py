@@ -1,4 +1,4 @@
-"""Make the first plan of a PRD, asking all roles around it in order."""
+"""Make the first plan of a PRD: ask the roles before it, plan, and ask the roles that review the plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prd2pr.workflow.session import Session
 
 
 def make_first_plan(session: Session, head: str, *, trying: bool = True) -> Backlog:
-    """Plan the PRD. With `trying`, experiments may run; each leaves a branch behind."""
+    """Plan the PRD. With `trying`, experiments may run, each of which leaves a branch."""
     base = PlanBase(head, session.git.code_tree(head))
     brief = prepare_plan(session, base, trying=trying)
     return review_plan(session, base, make_plan(session, *base, brief))

@@ -1,4 +1,4 @@
-"""Ask roles to review a new plan before it is committed. Their additions must obey the rules of a plan."""
+"""Ask roles to review a new plan before it is committed. Their additions must obey the planning rules."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def add_design_criteria(session: Session, base: PlanBase, backlog: Backlog) -> B
 
 
 def add_security_criteria(session: Session, base: PlanBase, backlog: Backlog) -> Backlog:
-    """Add criteria against risks. A critical risk or a failed check becomes a question to a person."""
+    """Add criteria that prevent risks. A critical risk or a failed check becomes a question to a person."""
     if not uses_model(SECURITY.name, session.config.profile):
         return backlog
     question = replace(
@@ -126,7 +126,7 @@ def add_questions(backlog: Backlog, *questions: str) -> Backlog:
 
 
 def correct_estimates(session: Session, base: PlanBase, backlog: Backlog) -> Backlog:
-    """Correct the estimates by the measured factor and, if the profile includes it, with the Estimator's answer."""
+    """Correct the estimates by the measured factor and, if the profile includes the Estimator, by its answer."""
     correction = find_correction_factor(session, base.head)
     factor = correction.minutes if correction else None
     verdict = "no factor is known yet" if correction is None else estimator.format_estimate_verdict(correction)

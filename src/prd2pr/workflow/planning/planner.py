@@ -1,4 +1,7 @@
-"""Make a backlog from a PRD: one call, or one for each part of a large PRD. Code checks the typed answers."""
+"""Make a backlog from a PRD with one call, or one call for each part of a large PRD.
+
+Fixed rules check the typed answers.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ PLAN_ATTEMPTS = 2
 
 
 def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> Backlog:
-    """Return a valid plan, or raise PlanInvalid with its problems. Writes nothing.
+    """Return a valid plan, or raise PlanInvalid with its problems. Nothing is written.
 
     `brief` is the result of the roles before the plan.
     """
@@ -67,7 +70,7 @@ def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> B
 
 @dataclass(frozen=True)
 class PlannerQuestion:
-    """The PRD to plan, a part of it, or what changed in it."""
+    """A request to plan the PRD, a part of it, or its changes."""
 
     head: str
     code_tree: str
@@ -86,11 +89,11 @@ class PlannerQuestion:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the keys of its stored answers."""
+        """The prefix of the keys under which its answers are stored."""
         return f"{Phase.PLAN.value}-{self.scope.part.name}-" if self.scope.part else f"{Phase.PLAN.value}-"
 
     def complete(self, answer: PlanDraft) -> PlanDraft:
-        """Return the answer with everything that code decides."""
+        """Return the answer with all additions that fixed rules make."""
         if self.part is None:
             draft = apply_classification(self.prd, self._drop_answered(answer))
             return draft.model_copy(update={"stories": tuple(map(self._add_answers, draft.stories))})
@@ -101,7 +104,7 @@ class PlannerQuestion:
 
     @property
     def answered_keys(self) -> frozenset[str]:
-        """The requirements about which a person has decided."""
+        """The keys of the requirements about which a person has decided."""
         return frozenset(map(get_requirement_key, self.before.reopened)) if self.change else frozenset()
 
     def _add_answers(self, story: StoryDraft) -> StoryDraft:
@@ -111,7 +114,7 @@ class PlannerQuestion:
         return story.model_copy(update={"description": description})
 
     def _drop_answered(self, answer: PlanDraft) -> PlanDraft:
-        """Drop contradictions about which a person has decided. The PRD's text contains them still."""
+        """Remove contradictions about which a person has decided, although the PRD's text still contains them."""
         keys = self.answered_keys
         classified = (
             each
@@ -131,7 +134,7 @@ class PlannerQuestion:
 
 
 def make_valid_draft(session: Session, question: PlannerQuestion) -> PlanDraft:
-    """Return the planner's answer with what code decides about it, after at most one repair."""
+    """Return the planner's answer with the additions of fixed rules, after at most one request for corrections."""
     earlier: tuple[EarlierAttempt, ...] = ()
     usable: list[tuple[PlanDraft, tuple[PlanProblem, ...]]] = []
     problems: tuple[PlanProblem, ...] = ()
@@ -179,13 +182,13 @@ def find_stack_problems(session: Session, draft: PlanDraft) -> tuple[PlanProblem
 
 
 def share_answers(session: Session, code_tree: str) -> SharedResources:
-    """Keep the planner's answers, so that `run` builds the plan that `plan` showed, and it is paid for once."""
+    """Store the planner's answers, so that `run` uses the plan that `plan` showed without paying for it again."""
     cache = AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id)
     return SharedResources(read_text_files(session, code_tree), cache)
 
 
 def forget_plan(session: Session) -> None:
-    """Forget the stored answers, so that the next plan is a new one."""
+    """Delete the stored answers, so that the next plan is made anew."""
     AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id).forget(f"{Phase.PLAN.value}-")
 
 

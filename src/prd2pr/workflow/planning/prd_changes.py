@@ -1,4 +1,4 @@
-"""Find what a changed PRD means for the plan on a branch, including requirements that were removed and added again.
+"""Determine how a changed PRD affects the plan on a branch, including requirements that were removed and added again.
 
 Used for planning, for display and by `verify`.
 """

@@ -1,4 +1,4 @@
-"""Ask roles before the plan: whether to build it, what exists already, which libraries to use, and what to try out."""
+"""Consult roles before the plan: whether to build the PRD, what exists, which libraries to use, what to try."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NEAR_FILES = "files that may be about this"
 
 
 class PlanBase(NamedTuple):
-    """The commit and code tree that planning starts from."""
+    """The commit and code tree on which planning is based."""
 
     head: str
     code_tree: str

@@ -33,7 +33,7 @@ def reload_changed_prd(session: Session, state: BranchState) -> Session:
 
 
 def is_prd_changed(session: Session, state: BranchState) -> bool:
-    """Return whether the PRD's text has changed, or a question about it was answered, and can be planned now.
+    """Return whether the PRD's text has changed or one of its questions was answered, and it can be planned now.
 
     A renamed file is not a change, and a paused project is not replanned.
     """
@@ -137,7 +137,7 @@ def extend_sprint(session: Session, state: BranchState, backlog: Backlog) -> Spr
 
 
 def find_outdated_plan(session: Session, state: BranchState) -> NoAction | None:
-    """Return why the current plan must not be used, if planning the changed PRD failed."""
+    """Return why the current plan must not be used, which is so if planning the changed PRD failed."""
     outdated = session.host.outdated_plan
     return outdated.stop if outdated is not None and state.prd is not None and state.prd.blob == outdated.blob else None
 

@@ -26,7 +26,10 @@ SPIKE_SUBJECT = "spike"
 
 
 def run_spikes(session: Session, head: str, code_tree: str, questions: Sequence[ResearchQuestion]) -> None:
-    """Run each experiment that has no result yet. A failed one is reported and left for the next run."""
+    """Run each experiment that has no result yet.
+
+    If an experiment fails, this is reported and the next run tries again.
+    """
     previous = find_kept_record(session, head, session.prd.id, SPIKE.name)
     results: list[dict[str, Any]] = list(previous.output["spikes"]) if previous else []
     spend = previous.spend if previous else Spend()

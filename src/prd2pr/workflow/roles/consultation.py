@@ -1,4 +1,4 @@
-"""Ask a role for its judgment, and keep the answer until the step that it belongs to is committed.
+"""Ask a role for its judgment, and keep the answer until the step to which it belongs is committed.
 
 After a killed run or an uncommitted plan, the same question is not paid for twice. The workflow continues without the
 answer of an advising role, but not without that of a role that may block the work.
@@ -47,7 +47,7 @@ def _keep_output(output: Output) -> Output:
 
 @dataclass(frozen=True)
 class RoleQuestion(Generic[Output]):
-    """A question to a role, and functions that check, clean and judge its answer."""
+    """A question to a role, and functions that check, clean and evaluate its answer."""
 
     assignment: Assignment[Output]
     about: str  # digest of the input, so that the same question is asked only once

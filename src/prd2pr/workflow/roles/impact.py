@@ -1,4 +1,4 @@
-"""Run the tests that a role requests while it works: only those that its changes can reach, if that is known.
+"""Run the tests that a role requests while it works: only those that its changes can affect, if that is known.
 
 Gates do not use this; they run everything that they require.
 """
@@ -28,9 +28,9 @@ SETTLED_OUTCOMES = frozenset({"passed", "skipped", "xfailed"})
 
 
 def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: str) -> TestToolRun:
-    """Run the story's tests and those that the changes reach.
+    """Run the story's tests and the tests that the changes can affect.
 
-    If that is not known, run all tests and record what each of them reaches.
+    If those are not known, run all tests and record which files each of them executes.
     """
     survey = read_survey(session)
     code = Codebase(session.git, tree, session.constraints.paths)
@@ -51,7 +51,7 @@ def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: st
 def select_changed_tests(
     session: Session, survey: ReachSurvey, code: Codebase, tests: dict[str, str], story: str
 ) -> SelectedTests | None:
-    """Return the selected tests, or None if the changes since the survey cannot be determined."""
+    """Return the selected tests, or None if the changes since the last recorded run cannot be determined."""
     try:
         paths = frozenset(change.path for change in session.git.diff(survey.tree, code.tree))
     except UnknownRevision:
@@ -72,7 +72,7 @@ def list_unsure_files(report: RunReport) -> frozenset[str]:
 
 
 def open_survey(session: Session) -> tuple[Cache, str]:
-    """Return the cache and the key of the survey in it."""
+    """Return the cache and the key under which it stores which files each test executes."""
     return Cache(find_cache_directory(session.git.private)), f"impact@{session.prd.id}.json"
 
 

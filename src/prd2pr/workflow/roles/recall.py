@@ -1,4 +1,4 @@
-"""Recall what was learned earlier, as recorded in a commit, for prompts and estimates."""
+"""Read what was learned earlier from the memory in a commit, for prompts and estimates."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ ANSWERED_STOPS = ("end", "tool_use")  # a truncated or declined reply is not a s
 
 @dataclass
 class TimedModel:
-    """A model that measures its calls and logs them. One instance per conversation, since several run in parallel."""
+    """A model that measures and logs its calls.
+
+    Each conversation has its own instance, since several run in parallel.
+    """
 
     name: str
     model: Model
@@ -89,7 +92,7 @@ class TimedModel:
 
 @dataclass(frozen=True)
 class SharedResources:
-    """The data that all calls of one plan share."""
+    """The data shared by all calls for one plan."""
 
     files: Mapping[str, str]  # the repository's files, read once
     answer_cache: AnswerCache  # answers that earlier runs paid for
@@ -97,7 +100,7 @@ class SharedResources:
 
 @dataclass(frozen=True)
 class Assignment(Generic[Output]):
-    """The task of a role and the tree that it starts from.
+    """The task of a role and the tree on which its work is based.
 
     `make_task` adds the repository, the model and the configuration.
     """
@@ -215,7 +218,7 @@ def ask_model(
 def find_known_answer(
     session: Session, assignment: Assignment[Output], role_model: RoleModel, task: RoleTask
 ) -> RoleResult[Output] | None:
-    """Return the answer that an interrupted run got to exactly this question, if any."""
+    """Return the answer that an interrupted run received to exactly this question, if any."""
     if assignment.shared is None or not role_model.remembers:
         return None
     key = make_question_key(assignment.role, task, role_model)
@@ -276,7 +279,7 @@ def keep_interrupted_work(session: Session, directory: Path) -> None:
 def run_requested_tests(
     session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...], *, whole: bool
 ) -> TestToolRun:
-    """Run the tests that the role requests with `run_tests`, in the same clean way as a gate does."""
+    """Run the tests that the role requests with `run_tests`, in the same clean environment as for a gate."""
     tree = session.git.snapshot(directory, assignment.code_tree)
     if session.services.surveyor and assignment.role.phase in CODING_PHASES and not paths and not whole:
         return run_reached_tests(session, session.services.surveyor, tree, assignment.subject)
@@ -317,7 +320,7 @@ def make_task(session: Session, assignment: Assignment[Output], model: Model) ->
 
 
 def list_foundations(state: BranchState, story: Story) -> tuple[FoundationStory, ...]:
-    """Return the designed stories that this story depends on, nearest first."""
+    """Return the stories with a design on which this story depends, nearest first."""
     stories = {other.id: other for other in state.backlog.stories}
     queue, visited = list(story.depends_on), set[str]()
     found: list[FoundationStory] = []
@@ -384,7 +387,7 @@ def strip_hints(text: str) -> str:
 def check_call_budget(
     session: Session, assignment: Assignment[Output], model: Model, request: Request
 ) -> BudgetStop | None:
-    """Return a stop if the call would exceed a limit. Otherwise reserve its estimate and return None."""
+    """Return a stop if the call would exceed a limit. Otherwise reserve its estimated cost and return None."""
     expected = estimate_next_call(model, request)
     key, spend, shared = request.purpose.key(), Spend(input_tokens=expected.tokens, usd=expected.usd), session.shared
     with session.log.calls.lock, shared.locked() if shared else nullcontext():
@@ -405,7 +408,7 @@ def release_reservations(session: Session, purposes: Iterable[str]) -> None:
 
 
 def make_budget(session: Session, assignment: Assignment[Output]) -> Budget:
-    """Return the budget, including spending on the branch, since the last commit and of calls in progress."""
+    """Return the budget. It includes spending on the branch, spending since the last commit and calls in progress."""
     if session.shared:
         return make_shared_budget(session, assignment, session.shared)
     unsettled = session.services.journal.entries_since(assignment.head)
@@ -480,7 +483,7 @@ def journal_call(session: Session, head: str, purpose: Purpose, shares: Mapping[
 
 
 def record_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
-    """Log only the error's code: a provider's message may quote anything, and the log is public."""
+    """Log a failed call only by its error code: a provider's message may quote anything, and the log is public."""
     with session.log.calls.lock:
         session.log.add(
             session.clock.now(),

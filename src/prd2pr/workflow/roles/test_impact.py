@@ -77,7 +77,10 @@ def _reason(path: str, text: str, survey: ReachSurvey, changed: ChangedPaths, ow
 
 
 def _imported(text: str, files: Iterable[str]) -> Iterable[str]:
-    """Return the files that the text imports. The survey misses files of which a test uses only constants."""
+    """Return the files that the text imports.
+
+    The recorded executions miss files of which a test uses only constants.
+    """
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
@@ -96,7 +99,7 @@ def _is_module(path: str, name: str) -> bool:
 
 
 def format_selection_text(selection: SelectedTests, total: int) -> str:
-    """Describe for the role which tests ran and why."""
+    """Describe to the role which tests ran and why."""
     if not selection.reasons:
         return f"All tests were run: {selection.because}."
     reasons = [f"{path} ({reason})" for path, reason in sorted(selection.reasons.items())]
