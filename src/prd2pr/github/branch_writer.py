@@ -43,7 +43,7 @@ STATUS_BY_MESSAGE: tuple[tuple[str, int], ...] = (
 
 
 def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
-    """Turn the error output of `git push` into the errors that API calls raise."""
+    """Convert the error output of `git push` to the errors that API calls raise."""
     words = USER_IN_URL.sub("//", output.strip())
     where = f"git push to {branch}"
     if MOVED_MESSAGES.search(words):
@@ -65,7 +65,7 @@ def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
 
 
 def push_local_branch(git: Git, remote: Remote, branch: str) -> None:
-    """Push a branch of this checkout. Work that only GitHub has is never overwritten."""
+    """Push a branch of this checkout. Commits that exist only on GitHub are never overwritten."""
     head, old = git.rev(branch), remote.head(branch)
     if old == head:
         return
@@ -140,7 +140,7 @@ class SyncedApiWriter:
 
 @dataclass(frozen=True)
 class StoryPushWriter:
-    """Moves a PRD's branch on GitHub once per story, and keeps the commits in between on a work ref.
+    """Moves a PRD's branch on GitHub once per story, and keeps the commits of the unfinished story on a work ref.
 
     The local branch has all commits. Story branches are moved with each commit.
     """
@@ -164,7 +164,7 @@ class StoryPushWriter:
         return self._hold(branch, prd, CommitOnBranch(self.git, prd, published, old, new))
 
     def release(self, branch: str) -> str | None:
-        """Publish the held commits if the suite of the head passes, and return the head."""
+        """Publish the held-back commits if the suite of the head passes, and return the branch's head on GitHub."""
         prd, head, published = branch.removeprefix(self.prefix), self.git.branch_head(branch), None
         if head is not None:
             published = read_published_head(self.git, branch)
@@ -197,7 +197,7 @@ class StoryPushWriter:
         return new
 
     def _create_by_api(self, branch: str, prd: str, new: str, published: str | None) -> str:
-        """The signed copies of held commits have other ids, so the work ref is deleted after the branch has moved."""
+        """Create the commits with the API, then delete the work ref, because the signed copies have other ids."""
         try:
             made = self.inner.move(branch, new, published)
         except BranchMoved:
@@ -219,15 +219,16 @@ class StoryPushWriter:
 
 
 def list_done_work(git: Git, prd: str, published: str) -> list[RefUpdate]:
-    """Delete the work refs whose commits the branch has."""
+    """Return the updates that delete the work refs whose commits are already on the branch."""
     refs = list_work_refs(git, prd).items()
     return [RefUpdate(ref, None, held) for ref, held in refs if is_on_branch(git, held, published)]
 
 
 def clean_up(git: Git, prd: str, published: str) -> list[RefUpdate]:
-    """Delete the work refs that are no longer needed.
+    """Return the updates that delete the work refs that are no longer needed.
 
-    Work that is not on the branch is carried over from its ref until a story is integrated, and is then kept aside.
+    If the branch does not contain the work, its ref is kept until a story is integrated. Then the work is kept under
+    another ref.
     """
     step, done = read_commit_step(git.commit_info(published)), list_done_work(git, prd, published)
     if step is None or step.phase is not Phase.INTEGRATED:
@@ -239,14 +240,14 @@ def clean_up(git: Git, prd: str, published: str) -> list[RefUpdate]:
 
 @dataclass(frozen=True)
 class SyncedBranch:
-    """A PRD's branch after it was read from GitHub: with the held commits, and as people see it."""
+    """A PRD's branch as read from GitHub: the head with held-back commits, and the head that people see."""
 
     head: str | None = None
     published: str | None = None
 
 
 def sync_prd_branch(git: Git, remote: Remote, branch: str, prd: str) -> SyncedBranch:
-    """Reset the local branch to its head on GitHub or, if there are any, to the held commits that continue it."""
+    """Reset the local branch to its head on GitHub or, if there are held-back commits, to the last of them."""
     refs = remote.refs(f"{HEADS}{branch}", f"{WORK}/{prd}/*")
     published = refs.pop(f"{HEADS}{branch}", None)
     if published is not None and not git.has_commit(published):

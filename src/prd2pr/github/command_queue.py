@@ -1,8 +1,8 @@
 """Pending commands of a PRD, in the order in which they were written.
 
 Comments are read from GitHub and not from the event, so that no command is lost with an event or executed twice. A
-comment is done when the cursor on the branch has passed it, or when our reply exists below it. If someone deletes the
-reply, the reaction that is added after the reply still marks the comment as done.
+comment is done if the cursor on the branch has passed it, or if our reply exists below it. If someone deletes the
+reply, the reaction that was added after the reply still marks the comment as done.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PendingCommand:
 
 @dataclass(frozen=True)
 class QueuedCommand:
-    """A command to execute, and the comment or order that it came from."""
+    """A command to execute, and the comment or order from which it came."""
 
     request: CommandRequest
     pending: PendingCommand | PendingOrder
@@ -125,7 +125,7 @@ class CommentReplies:
         self._answered.pop(comment, None)
 
     def needs_none(self, pending: PendingCommand, *, allowed: bool) -> bool:
-        """Whether the command was already answered, repeats an answered one, or exceeds the reply limit of a comment.
+        """Return whether the command was answered, repeats an answered one, or exceeds the reply limit of a comment.
 
         A permitted command is a repetition only if it directly follows the same command. Later runs come to the same
         result.
@@ -148,7 +148,7 @@ class CommentReplies:
         return bool(same)
 
     def _has_final_reaction(self, pending: PendingCommand) -> bool:
-        """Whether our reaction shows that the command was answered, even if the reply was deleted.
+        """Return whether our reaction shows that the command was answered, even if the reply was deleted.
 
         A command that changes something gets its `rocket` before its commit, so `rocket` is no evidence for it. If a
         comment has several commands, a reaction does not show which one was answered.
@@ -160,9 +160,9 @@ class CommentReplies:
 
 @dataclass
 class CommandQueue:
-    """Pending commands from all issues and pull requests of one PRD, oldest first.
+    """The pending commands in all issues and pull requests of one PRD, oldest first.
 
-    Includes the orders of the event.
+    The orders of the event are included.
     """
 
     hub: GitHubHub
@@ -236,9 +236,9 @@ class CommandQueue:
         return sorted((each for each in found if each.key not in self._seen), key=lambda each: each.key)
 
     def _read_comments(self, status: Status) -> list[Comment]:
-        """List the comments, and retry while the event's comment is missing.
+        """Read the comments again until they include the event's comment.
 
-        Such a list is stale and may lack other comments too, unless the comment was deleted.
+        Without it, the list is outdated and may lack other comments too, unless the comment was deleted.
         """
         comments = self._list_comments(status)
         attempt = 1
@@ -264,7 +264,7 @@ class CommandQueue:
     def _with_event_text(self, comments: Iterable[Comment]) -> Iterator[Comment]:
         """Yield the comments.
 
-        The event's comment has its text from the event, even if it was edited or deleted since.
+        The event's comment has its text from the event, even if it has been edited or deleted since.
         """
         own = self.trigger_comment
         ids = set()
@@ -287,7 +287,7 @@ class CommandQueue:
     # --- accepting ----------------------------------------------------------------------------------------------------
 
     def _accept(self, pending: PendingCommand) -> QueuedCommand | None:
-        """Return the command if it may be executed, otherwise post the refusal that is due."""
+        """Return the command if it may be executed; otherwise post the required refusal."""
         author = pending.comment.author
         level = self._level(author.login)
         allowed = check_command_permission(pending.parsed, level, author, self.hub.me())

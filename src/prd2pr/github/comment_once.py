@@ -1,4 +1,4 @@
-"""Post a comment only once. It is always a new comment, because editing one notifies no one."""
+"""Post a comment only once. It is always a new comment, because nobody is notified when a comment is edited."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def handle_without_prd(
 
 
 def is_current_command(event: CommentCreated | None, queued: QueuedCommand, unchanged_for: frozenset[int]) -> bool:
-    """Whether someone is still waiting for the answer. Earlier commands had their own runs."""
+    """Return whether somebody still waits for the answer. Earlier commands were handled by their own runs."""
     source = queued.request.settles
     current = unchanged_for | ({event.comment.id} if event else set())
     return not current or not isinstance(source, Cursor) or source.comment in current

@@ -1,7 +1,7 @@
-"""Report an invalid configuration where the run was requested.
+"""Report an invalid configuration in the place where the run was requested.
 
-Every pending command there gets a reply and is then done, so fixing the file does not execute earlier commands. After a
-label, each problem is reported once.
+Every pending command there gets a reply and is then done, so correcting the file does not execute earlier commands. For
+runs started by a label, each problem is reported once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def report_config_error(context: ConfigErrorContext, event: Event, problem: Conf
 
 
 def reply_to_comment_commands(context: ConfigErrorContext, event: CommentCreated, problem: ConfigInvalid) -> None:
-    """Reply to the commands in this comment, and to those below the same issue whose own run was lost."""
+    """Reply to the commands in this comment, and to commands below the same issue whose run was lost."""
     trigger_comment = event.comment
     status = read_known_status(context, event)
     known = status is not None
@@ -117,6 +117,6 @@ def report_under_issue(hub: GitHubHub, event: LabelAdded, problem: ConfigInvalid
 
 
 def may_be_trigger_label(event: LabelAdded, text: str) -> bool:
-    """Whether this may be the trigger label, whose name cannot be read from an invalid configuration."""
+    """Return whether this may be the trigger label, whose name cannot be read from an invalid configuration."""
     label = event.label.casefold()
     return label == Labels().trigger or label in text.casefold()

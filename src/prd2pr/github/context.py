@@ -79,7 +79,7 @@ class GitHubContext:
         return f"{self.config.branch_prefix}{prd_id}"
 
     def has_other_active_runs(self) -> bool:
-        """Whether another run of this workflow is active. False if GitHub cannot be reached."""
+        """Return whether another run of this workflow is active. False if GitHub cannot be reached."""
         try:
             return bool(self.job.workflow and self.hub.active_runs(self.job.workflow) - {self.job.run_number})
         except HubProblem as problem:

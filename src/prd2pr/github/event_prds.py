@@ -1,4 +1,4 @@
-"""Find the PRDs that an event is about, and the current text of each."""
+"""Find the PRDs to which an event refers, and the current text of each."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class NoPrd:
 
 @dataclass(frozen=True)
 class IssueWithoutPrd:
-    """An issue without a PRD. Only commands that need no PRD are answered there."""
+    """An issue without a PRD. Only commands that need no PRD are executed there."""
 
     number: int
     unchanged_for: frozenset[int] = frozenset()  # comments whose authors saw the current text of the issue
@@ -182,13 +182,13 @@ def list_prd_ids_with_state(paths: tuple[str, ...]) -> frozenset[str]:
 
 
 def is_built(context: GitHubContext, subject: Subject) -> bool:
-    """Whether the current text of the PRD is already built and merged into the base branch."""
+    """Return whether the current text of the PRD is already built and merged into the base branch."""
     merged = StateStore(context.git, subject.id).load(context.base_commit).prd
     return merged is not None and subject.prd is not None and merged.blob == subject.prd.blob
 
 
 def find_subjects_of_dropped_id(context: GitHubContext, prd_id: str) -> Iterator[Subject]:
-    """Yield the file that now has an id that another file dropped, or the branch that lost its PRD."""
+    """Yield the file to which an id moved from another file, or the branch whose PRD file no longer exists."""
     branch = context.branch_of(prd_id)
     is_active = context.remote.head(branch) is not None
     other = find_prd_by_id(context, prd_id)
@@ -290,7 +290,7 @@ def has_trigger_label(context: GitHubContext, issue: Issue) -> bool:
 
 
 def read_issue_prd(context: GitHubContext, issue: Issue) -> EventSubject:
-    """Read the issue as a PRD. Once it is planned, the text on the branch counts instead."""
+    """Read the issue as a PRD. After it was planned, the text on the branch is used instead."""
     path = make_issue_prd_path(issue.number)
     data = build_issue_prd(issue.number, issue.title, issue.body).encode()
     try:
@@ -368,7 +368,7 @@ def find_pull(context: GitHubContext, branch: str) -> Pull | None:
 
 
 def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
-    """Whether the PRD is not built although its push should have started a run."""
+    """Return whether the PRD is not built although its push should have started a run."""
     assert subject.prd is not None, "the PRD was read from a file"
     if not context.job.workflow or is_built(context, subject):
         return False
@@ -379,7 +379,7 @@ def is_missed_prd(context: GitHubContext, subject: Subject) -> bool:
 
 
 def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool:
-    """Whether this text was built and merged, even if the merge was reverted since."""
+    """Return whether this text was built and merged, even if the merge has been reverted since."""
     pull = find_pull(context, context.branch_of(prd_id))
     if pull is None or not pull.merged or not context.git.has_commit(pull.merge_sha):
         return False
@@ -387,7 +387,7 @@ def was_text_merged(context: GitHubContext, prd_id: str, pushed_by: str) -> bool
 
 
 def is_label_trusted(context: GitHubContext, issue: Issue) -> bool:
-    """Whether the person who added the label and the author of the issue both have permission.
+    """Return whether the person who added the label and the author of the issue both have permission.
 
     The author needs it too, because the text may have been edited after it was labeled.
     """
@@ -423,7 +423,7 @@ def make_unknown_prd_error(context: GitHubContext) -> PrdInvalid:
 
 
 def find_subjects_of_server_dispatch(context: GitHubContext, event: ServerDispatched) -> Iterator[EventSubject]:
-    """Yield the subjects of a scheduled run, and those of the comments and labels that the server saw.
+    """Yield the PRDs of a scheduled run, and those of the comments and labels that the server received.
 
     Permission is still checked for each comment and label.
     """

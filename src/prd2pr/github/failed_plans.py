@@ -1,7 +1,7 @@
 """Remember failed plans, so that the same text is planned again only on request and never by a schedule.
 
-The failure is marked below the pull request or the issue. If a PRD file has neither yet, the commit that added its text
-gets a check.
+A comment below the pull request or the issue marks the failure. If a PRD file has neither yet, the commit that added
+its text gets a check.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_AUTOMATIC_RETRY = "There is no automatic retry, so it costs nothing more"
 
 
 def is_failed_plan(session: Session, problem: Prd2prError) -> bool:
-    """Whether the planner was called for the current text of the PRD and produced no plan."""
+    """Return whether the planner was called for the current text of the PRD and produced no plan."""
     if isinstance(problem, INTERRUPTIONS) or is_plan_current(session):
         return False
     mine = (each.facts for each in session.services.journal.entries() if each.kind == "call")

@@ -1,4 +1,4 @@
-"""Which commits of a PRD reach its branch on GitHub at once, and which are held back until the story is finished.
+"""Decide which commits of a PRD are pushed at once, and which are held back until the story is finished.
 
 Pushing a failing suite makes the repository's CI fail and notifies people, so it is done only if someone asked for it.
 """
@@ -26,10 +26,10 @@ class CommitOnBranch:
 
 
 def is_due(commit: CommitOnBranch) -> bool:
-    """Whether the branch on GitHub moves to this commit.
+    """Return whether this commit is pushed to the branch on GitHub.
 
-    It does for an integrated story and for a change that a person requested. It does for each phase unless `/tdd run`
-    is in force: without it, each phase is requested by a command of its own.
+    This is the case for an integrated story and for a change that a person requested. Every phase is pushed too, unless
+    `/tdd run` is in force: without it, each phase is requested by a separate command.
     """
     step = read_commit_step(commit.git.commit_info(commit.new))
     store = StateStore(commit.git, commit.prd)
@@ -45,7 +45,7 @@ def is_due(commit: CommitOnBranch) -> bool:
 
 
 def is_presentable(git: Git, prd: str, published: str, head: str) -> bool:
-    """Whether `head` can be pushed: its code is that of `published`, or no story has failing tests or a draft."""
+    """Return whether `head` can be pushed: its code was pushed before, or no story has failing tests or a draft."""
     unchanged = git.code_tree(published) == git.code_tree(head)
     return unchanged or not has_unproven_work(StateStore(git, prd).load(head))
 
@@ -57,7 +57,7 @@ def has_unproven_work(state: BranchState) -> bool:
 
 
 def is_unproven(cycle: Cycle) -> bool:
-    """Whether the story's tests still fail, or its last step is a draft."""
+    """Return whether the story's tests still fail, or its last step is a draft."""
     steps = drop_undone_steps(cycle.steps)
     failing = cycle.state is CycleState.CODE_GREEN and any(step.phase is Phase.RED for step in steps)
     return failing or bool(steps and steps[-1].draft)

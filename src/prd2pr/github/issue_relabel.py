@@ -1,4 +1,4 @@
-"""Detect an issue that was labeled again, so that its new text counts even if the run started by the label was lost.
+"""Detect an issue that was labeled again, so that its new text is used even if the run started by the label was lost.
 
 That run may have been cut off, or its plan may have failed. GitHub knows when the label was added, and the branch
 records when the run that made its plan started.
@@ -44,7 +44,7 @@ def find_prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
 
 
 def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
-    """Whether someone with permission added the label after this time."""
+    """Return whether someone with permission added the label after this time."""
     labelling = context.hub.last_labelling(issue.number, context.config.labels.trigger)
     if labelling is None or not labelling.at or datetime.fromisoformat(labelling.at) <= datetime.fromisoformat(at):
         return False
@@ -52,7 +52,7 @@ def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
 
 
 def find_last_plan_time(state: BranchState) -> str:
-    """Return when the run that made the last plan was started. It did not see labels that were added later."""
+    """Return when the run that made the last plan was started. That run ignored labels added later."""
     store = state.store
     for commit in walk_first_parents(store.git, state.commit):
         step = read_commit_step(commit)

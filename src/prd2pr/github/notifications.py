@@ -1,4 +1,7 @@
-"""Send notifications to Discord, Slack, mail and other services through apprise. Nothing depends on their delivery."""
+"""Send notifications to Discord, Slack, mail and other services through apprise.
+
+Failed deliveries do not affect the run.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def _mute_apprise_log() -> Iterator[None]:
 
 
 def send_notices(notify: Notify, env: Mapping[str, str], outcomes: Iterable[PrdOutcome], progress: Progress) -> None:
-    """Send one message for each outcome that is new. A scheduled run without changes sends nothing."""
+    """Send one message for each new outcome. A scheduled run without changes sends nothing."""
     urls = split_addresses(env.get(notify.urls_from, ""))
     wanted = [outcome for outcome in outcomes if outcome.is_news and outcome.status in notify.events]
     for outcome in wanted if urls else ():

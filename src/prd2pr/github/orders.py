@@ -58,11 +58,11 @@ class OrderQueue:
         return bool(self._pending)
 
     def is_next_before(self, moment: str) -> bool:
-        """Whether the next order was given before this time. An empty time is later than any other."""
+        """Return whether the next order was given before this time. If no time is given, it was."""
         return self.has_pending and (not moment or self._pending[0].at <= moment)
 
     def take_next(self, status: Status) -> PendingOrder | None:
-        """Return the first order that was neither executed nor answered."""
+        """Return the first order that was neither executed nor answered yet."""
         while self._pending:
             order = self._pending.popleft()
             if is_executed(status, order) or self._is_answered(order):
@@ -111,7 +111,7 @@ def make_order_request(order: Order, sender: str) -> CommandRequest | None:
 
 
 def parse_order_line(line: str) -> ParsedCommand | None:
-    """Return the command of an order, or None if it is no single command of the PRD, or only a query."""
+    """Return the command of an order, or None unless it is exactly one command of the PRD that changes something."""
     parsed = parse_comment(line)
     if len(parsed) != 1 or not isinstance(parsed[0], ParsedCommand) or parsed[0].reads:
         return None

@@ -52,7 +52,7 @@ class PrdOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the job fails. An answered refusal does not: the person has the reason, and nothing is broken."""
+        """Whether the job fails. A refusal with a reply is no failure of the job."""
         return self.status in FAILED_STATUSES and not (self.status == "refused" and self.replied)
 
 

@@ -2,7 +2,7 @@
 
 Bots, including our own, are ignored. Outsiders get no reply, because a bot that answers everyone can be abused to flood
 a repository. Members without the required permission get a reply. `author_association` and authorship of a pull request
-do not count.
+are not considered.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_commands(comment: Comment, me: Actor) -> tuple[ParsedLine, ...]:
 
 
 def is_too_old(written_at: str, now: str) -> bool:
-    """Whether a command is too old to be executed. Times are ISO 8601 with a zone; `written_at` may be empty."""
+    """Return whether a command is too old to be executed. Times are ISO 8601 with a zone; `written_at` may be empty."""
     return bool(written_at) and datetime.fromisoformat(now) - datetime.fromisoformat(written_at) > MAX_COMMAND_AGE
 
 
@@ -106,9 +106,10 @@ def _check_workflow_dispatch(event: WorkflowDispatched, level: PermissionLevel, 
 
 
 def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: Actor) -> AccessDecision:
-    """Check the sender of orders. A dispatch without orders only reconciles and is always allowed.
+    """Check the sender of orders. A dispatch without orders only updates the published state and is always allowed.
 
-    GitHub lets only writers dispatch. Apps and workflows are trusted for that; for people, the permission is checked.
+    GitHub lets only accounts with write access dispatch. Apps and workflows are trusted; for people, the permission is
+    checked.
     """
     if not event.orders or (event.actor is not None and event.actor.bot):
         return Allowed()
@@ -139,9 +140,9 @@ def _require_level(
 
 
 def _is_ignored_actor(actor: Actor, me: Actor) -> bool:
-    """Whether the actor is a bot.
+    """Return whether the actor is a bot.
 
-    A person whose token the run uses is not; our own comments are found by their marker.
+    A person whose token the run uses is not ignored. Our own comments are recognized by their marker.
     """
     return actor.bot or actor.login.endswith("[bot]") or (me.bot and _is_same_actor(actor, me))
 

@@ -68,8 +68,8 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
 def read_ci_results(hub: GitHubHub, session: Session, head: str, status: Status) -> list[tuple[CheckResult, ...]]:
     """Return the results of the newest commits on which CI ran, but none from before a person unblocked the project.
 
-    CI runs only on the commits that were the head of a push, usually one per story. After one that passes, older ones
-    do not matter.
+    CI runs only on commits that were the head of a push, usually one per story. The results before the newest passing
+    commit are irrelevant.
     """
     found: list[tuple[CheckResult, ...]] = []
     for sha in islice(_commits_since(session, head, find_last_unblock_time(status)), MAX_COMMITS_ASKED):
@@ -152,7 +152,7 @@ def ensure_plan(run: PrdRun) -> NoAction | None:
 
 
 def is_query_only(run: PrdRun) -> bool:
-    """Whether the trigger contains only queries. In that case, another run may be planning the current text."""
+    """Return whether the trigger contains only queries. In that case, another run may be planning the current text."""
     trigger_comment = run.queue.trigger_comment
     if trigger_comment is None or run.activity.requested:
         return False
@@ -161,7 +161,7 @@ def is_query_only(run: PrdRun) -> bool:
 
 
 def replan_after_resume(run: PrdRun, stop: NoAction | None) -> NoAction | None:
-    """Replan a PRD that changed during a pause, before anything else is published."""
+    """Replan a PRD that changed during a pause before any state is published."""
     session = run.session
     if not run.activity.changed or session.host.outdated_plan is not None:
         return stop
@@ -197,7 +197,7 @@ def has_run_command(run: PrdRun) -> bool:
 
 
 def is_waiting_for_budget(run: PrdRun) -> bool:
-    """Whether the last run stopped because of its budget, so that a scheduled run must not spend another one."""
+    """Return whether the last run stopped because of its budget. A scheduled run must not use up the budget again."""
     if run.pull is None or run.steps:
         return False
     marker = make_marker("waiting", run.session.prd.id, f"budget/{get_current_head(run.session)}")
@@ -205,7 +205,7 @@ def is_waiting_for_budget(run: PrdRun) -> bool:
 
 
 def starts_without_approval(run: PrdRun) -> bool:
-    """Whether the plan needs no approval, so that the first phase can start."""
+    """Return whether the plan needs no approval, so that the first phase can start."""
     return run.session.constraints.approval == "none" and read_run_status(run).state is ProjectState.BACKLOG_READY
 
 
@@ -229,7 +229,7 @@ def read_run_status(run: PrdRun) -> Status:
 
 
 def execute_queued_command(run: PrdRun, queued: QueuedCommand, stop: NoAction | None) -> NoAction | None:
-    """Execute one command. Changes show in the status comment; queries and refusals get a reply."""
+    """Execute one command. Changes are shown in the status comment; queries and refusals get a reply."""
     before = get_current_head(run.session)
     published = read_published_head(run.session.git, run.session.target.branch) or before
     try:

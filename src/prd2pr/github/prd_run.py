@@ -132,7 +132,7 @@ def work_and_publish(run: PrdRun, found: RemotePrd, *, requested: bool) -> NoAct
 def release_held_commits(run: PrdRun) -> None:
     """Push the commits of an unfinished story at the end of the run, unless the tests fail there.
 
-    A run that did nothing leaves them to another run that works on them.
+    A run without commits of its own does not push them, because another run may be working on them.
     """
     session, head = run.session, get_current_head(run.session)
     idle = not (run.steps or run.activity.changed)
@@ -148,7 +148,10 @@ def release_held_commits(run: PrdRun) -> None:
 
 
 def archive_finished_branch(run: PrdRun, stop: NoAction) -> None:
-    """Keep the head of a finished branch where a squash, a rebase or a deleted branch cannot lose its proof."""
+    """Keep the head of a finished branch under an archive ref.
+
+    A squash or rebase, or deleting the branch, would lose it.
+    """
     head = get_current_head(run.session)
     is_finished = all(story.status in SETTLED for story in run.session.store.load(head).backlog.stories)
     if stop.outcome == "done" and is_finished and run.pull is not None:
@@ -188,7 +191,7 @@ def refuse_rewritten_branch(run: PrdRun, refuted: BranchRefutation) -> PrdOutcom
 
 
 def reply_to_repeated_command(run: PrdRun, stop: NoAction) -> None:
-    """Explain why a repeated run command, which makes no commit, did not start a phase."""
+    """Explain why a repeated run command did not start a phase. Such a command makes no commit."""
     trigger_comment = run.queue.trigger_comment
     if trigger_comment is not None and stop.outcome != "deadline":
         reply_to_trigger(
@@ -199,7 +202,7 @@ def reply_to_repeated_command(run: PrdRun, stop: NoAction) -> None:
 def reply_to_failed_commands(run: PrdRun, problem: Prd2prError) -> bool:
     """Reply to the commands that started the run, and return whether there were any.
 
-    Problems with GitHub and lost races are retried instead.
+    Problems with GitHub and lost races lead to a retry instead.
     """
     trigger = run.queue.trigger
     if not trigger or isinstance(problem, Stopped | HubProblem | BranchMoved):
@@ -218,7 +221,7 @@ def reply_to_failed_commands(run: PrdRun, problem: Prd2prError) -> bool:
 
 
 def report_unpublished_parts(run: PrdRun) -> None:
-    """Report parts that could not be published below the issue, if there is no pull request."""
+    """If there is no pull request, report below the issue which parts could not be published."""
     if run.links.pull is None and run.links.notes and run.session.target.issue is not None:
         post_problem(run.context.hub, run.session.target.issue, run.session.prd.id, run.links.notes[0])
 
@@ -242,7 +245,7 @@ def publish_run_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) ->
 
 
 def ensure_another_run(run: PrdRun) -> bool:
-    """Return whether another run is active, and otherwise start one. A run that only answers queries does no work."""
+    """Return whether another run is active; if not, start one. A run that only answers queries does no work."""
     if run.context.has_other_active_runs():
         return True
     try:

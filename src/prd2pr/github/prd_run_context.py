@@ -32,7 +32,7 @@ class RunActivity:
 
 @dataclass
 class ProofCache:
-    """Results by head commit, because computing each one runs the whole test suite."""
+    """Verification results by head commit, cached because each one requires a run of the whole test suite."""
 
     refutations: dict[str, BranchRefutation | None] = field(default_factory=dict)
     passing_merges: dict[str, frozenset[str]] = field(default_factory=dict)

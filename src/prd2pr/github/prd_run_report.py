@@ -56,7 +56,7 @@ def publish_run(run: PrdRun, stop: NoAction | None, problem: Prd2prError | None 
 
 
 def publish_cancelled_run(run: PrdRun, problem: Stopped) -> None:
-    """Update only the status comment, because the runner kills the job within seconds."""
+    """Update only the status comment, because the job will be killed within seconds."""
     try:
         if run.context.git.branch_head(run.session.target.branch) is not None:
             publish_cancellation(run.context.hub, build_publish_request(run, None, problem), run.links.tracking)
@@ -92,7 +92,7 @@ def list_passing_base_merges(run: PrdRun, head: str) -> frozenset[str]:
 
 
 def is_proved_already(run: PrdRun) -> bool:
-    """Whether an earlier run proved and published this head on this base, and nothing was requested since."""
+    """Return whether an earlier run proved and published this head on this base, and nothing was requested since."""
     if run.pull is None or run.activity.requested or run.activity.queried or run.steps or run.activity.changed:
         return False
     found = run.context.hub.find_comment(run.pull.number, make_marker("status", run.session.prd.id))

@@ -29,9 +29,9 @@ def open_current_session(found: RemotePrd) -> Session:
 
 
 def load_current_prd(found: RemotePrd) -> Prd:
-    """Return the pushed or labeled text, else the file on the base branch, else the text that was planned.
+    """Return the PRD's text: as pushed or labeled, or else from the base branch, or else as it was planned.
 
-    An issue's author can edit it at any time. Once it is planned, a new text counts only after a new label.
+    An issue's author can edit it at any time. After it was planned, a new text is used only after a new label.
     """
     context, subject = found.context, found.subject
     if subject.prd is not None:

@@ -1,6 +1,6 @@
 """Checks before any work: was the pull request closed or merged, or the branch deleted, force-pushed or edited?
 
-A failed check is reported once.
+The result of a failed check is reported once.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def load_remote_prd(context: GitHubContext, subject: Subject) -> RemotePrd:
 
 
 def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
-    """Return why no work may start, or None. Closed pull requests and deleted branches are left as they are."""
+    """Return why no work may start, or None. Closed pull requests and deleted branches are not changed."""
     context, subject, head, pull = found.context, found.subject, found.head, found.pull
     if pull is None and head is None:
         return None if subject.can_start else PrdOutcome("nothing-to-do", f"{subject.id} has no branch here")
@@ -120,7 +120,7 @@ def check_merged(found: RemotePrd, pull: Pull) -> PrdOutcome | None:
 
 
 def check_changed_base(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | None:
-    """Refuse a changed base. Nothing was planned or proved for it, and a second pull request would not help."""
+    """Refuse to work on a pull request whose base was changed, because nothing was planned or proved for that base."""
     if pull.base == found.context.base_branch:
         return None
     original_base = found.state_at(head).project.base_branch
@@ -202,7 +202,7 @@ def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, r
 
 
 def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOutcome:
-    """Answer queries, and reply to other commands with the reason and the remedy."""
+    """Answer queries, and reply to all other commands with the reason and the remedy."""
     status = found.state_at(found.head).status if found.head else Status()
     reader = open_read_session(found)
 

@@ -143,7 +143,7 @@ def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) 
 
 
 def describe_trigger(event: Event, subject: EventSubject) -> Trigger:
-    """Return the trigger, with only the orders for this PRD."""
+    """Return the comment or the orders for this PRD that started the run."""
     if isinstance(event, ServerDispatched) and isinstance(subject, Subject):
         orders = tuple(each for each in event.orders if each.prd == subject.id)
         return Trigger(orders=orders, sender=event.actor.login if event.actor else "")

@@ -1,6 +1,6 @@
-"""Data that the planning job hands off to the jobs of parallel stories.
+"""Data that the planning job passes to the jobs of parallel stories.
 
-The branches contain all other data. The handoff only says which stories start, and how much each may spend.
+The branches contain all other data. This data only specifies which stories start, and how much each may spend.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ MANIFEST_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class AppApi:
-    """API calls as the App, over a connection that stays open until `close`."""
+    """API calls as the App, over a connection that is kept open until `close`."""
 
     def __init__(self, key: AppKey, api_url: str = API_URL, transport: httpx.BaseTransport | None = None) -> None:
         from githubkit import AppAuthStrategy

@@ -1,4 +1,4 @@
-"""API calls with retries. Reads are repeated; writes are repeated only if they took no effect."""
+"""API calls with retries. Failed reads are repeated; failed writes are repeated only if GitHub did not execute them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEXT_PAGE = re.compile(r'rel="next"')
 
 
 def ignore_sending() -> None:
-    """Default for callers that need no notice before a call is sent."""
+    """Do nothing. This is the default for callers that need no notice before a call is sent."""
 
 
 class GitHubApi:
@@ -64,14 +64,14 @@ class GitHubApi:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def create_or_find(self, call: RestCall, look: Callable[[], T | None], read: Callable[[Any], T]) -> T:
-        """Send a call and return its result. If the response was lost, return what `look` finds."""
+        """Send a call and return its result. If the response was lost, return the result of `look`."""
         done = self.send_checked(call, look)
         return read(check_response(call, done).body) if isinstance(done, ApiResponse) else done
 
     def send_checked(
         self, call: RestCall, look: Callable[[], T | None] | None, before: Callable[[], None] = ignore_sending
     ) -> ApiResponse | T:
-        """Send a call with retries. Return its response, even an error, or what `look` found after a lost response.
+        """Send a call with retries. Return its response, even an error, or the result of `look` after a lost response.
 
         `before` runs before each send and may raise. Without `look`, the call may be executed twice.
         """
@@ -154,7 +154,7 @@ def check_body_length(address: str, body: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def has_marker(body: str, marker: str) -> bool:
-    """Whether the text starts with our marker. Further down, quoted text could contain one too."""
+    """Return whether the text starts with our marker. Further down, quoted text could contain one too."""
     return body.lstrip().startswith(marker)
 
 

@@ -1,4 +1,4 @@
-"""Check runs, one per key and commit. A personal token publishes a commit status instead."""
+"""Check runs, one per key and commit. If the token belongs to a person, a commit status is published instead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CheckCalls(RepositoryCalls):
     def check(self, check: CheckRun) -> None:
         """Create or update the check run.
 
-        Only the App that created a check run can change it. One by an earlier App is kept if it is up to date,
+        Only the App that created a check run can change it. A check run by an earlier App is kept if it is up to date,
         otherwise a second one is created.
         """
         scrub = self.secrets.scrub
@@ -66,7 +66,7 @@ class CheckCalls(RepositoryCalls):
 def find_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[str, Any] | None:
     """Return the oldest check run with our key, preferably one that our App created.
 
-    Check runs with another key only share the name.
+    Check runs with another key may have the same name.
     """
     address = api.path("commits", check.sha, "check-runs")
     found = [
@@ -109,7 +109,7 @@ def _create_check_run(api: RepositoryApi, check: CheckRun, app: str) -> Mapping[
 
 
 def _complete_check_run(api: RepositoryApi, check: CheckRun, there: Mapping[str, Any]) -> None:
-    """Update the text and append missing annotations. GitHub never removes annotations, so none is sent twice."""
+    """Update the text and append missing annotations. GitHub never removes annotations, so each is sent only once."""
     number, shown = int(there["id"]), _count_annotations(there)
     if not _has_same_text(check, there):
         _update_check_run(api, check, number, shown, shown)

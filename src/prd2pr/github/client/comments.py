@@ -1,4 +1,4 @@
-"""Comments and reactions."""
+"""API calls for comments and reactions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CommentCalls(RepositoryCalls):
         check_response(call, done)
 
     def has_reaction(self, comment: int, reaction: Reaction) -> bool:
-        """Whether one of our accounts has added this reaction to the comment."""
+        """Return whether one of our accounts has added this reaction to the comment."""
         address = self.api.path("issues", "comments", comment, "reactions")
         return self._has_reaction_by(self.ours(), address, reaction)
 

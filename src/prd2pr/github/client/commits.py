@@ -1,6 +1,7 @@
-"""Create commits through GitHub's API, which signs them as the bot. Tree and message stay the same, the SHA changes.
+"""Create commits through GitHub's API, which signs them as the bot.
 
-Before the branch is moved, each tree is compared with the one that was proved.
+Tree and message stay the same, but the SHA changes. Before the branch is moved, each tree is compared with the one that
+was proved.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class ApiWriter:
         return chain[::-1]
 
     def _is_known(self, sha: str, old: str | None, *, is_first: bool) -> bool:
-        """Whether the commit needs no copy. All commits after `old` do, even if a work ref has them on GitHub."""
+        """Return whether the commit needs no copy.
+
+        Every commit after `old` needs one, even if a work ref has it on GitHub.
+        """
         if old is not None and (is_first or self._local.is_descendant(sha, old)):
             return False
         return self._exists_on_github(sha)

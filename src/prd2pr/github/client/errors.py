@@ -1,6 +1,6 @@
-"""Turn GitHub's error responses into named errors with a remedy, by status, message and path.
+"""Convert GitHub's error responses to named errors with a remedy, by status, message and path.
 
-The first matching row wins, so specific rows come first.
+The first matching row of the table is used, so specific rows come first.
 """
 
 from __future__ import annotations

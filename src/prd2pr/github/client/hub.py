@@ -1,4 +1,4 @@
-"""One repository on GitHub, with everything that the bot reads and writes there.
+"""All calls that the bot makes for one repository on GitHub.
 
 Every write can be repeated, because it first looks for an existing result. Secrets are removed from outgoing texts.
 """
@@ -69,7 +69,7 @@ class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
         """Start a run of the workflow.
 
-        If the response is lost, any newer run counts as ours, because each run executes all pending commands.
+        If the response is lost, any newer run is accepted as ours, because each run executes all pending commands.
         """
         before = self._newest_run(workflow)
 

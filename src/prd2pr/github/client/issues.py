@@ -23,7 +23,7 @@ class IssueCalls(RepositoryCalls):
         return tuple(each for each in map(json_reader.read_issue, found) if not each.is_pull)
 
     def last_labelling(self, number: int, label: str) -> LabelEvent | None:
-        """Return who last added this label to the issue and when, or None if GitHub does not say.
+        """Return who last added this label to the issue and when, or None if GitHub does not report it.
 
         Other events have no label, and events by a deleted account have no actor.
         """
@@ -91,7 +91,7 @@ class IssueCalls(RepositoryCalls):
         closed: bool | None = None,
         planned: bool = True,
     ) -> None:
-        """Change what differs. An issue that is closed with `planned=False` is shown as not planned."""
+        """Change the fields that differ. An issue that is closed with `planned=False` is shown as not planned."""
         address = self.api.path("issues", number)
 
         def missing() -> dict[str, Any]:

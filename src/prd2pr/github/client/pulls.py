@@ -1,4 +1,4 @@
-"""Pull requests: find them by branch, open them once, and edit only what differs."""
+"""Pull requests: find them by branch, open them once, and edit only the fields that differ."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class PullCalls(RepositoryCalls):
     def pull_for_branch(self, branch: str, base: str = "") -> Pull | None:
         """Return the open pull request from this branch of this repository, or else the newest closed one.
 
-        Anyone can open pull requests, so one into `base` (the default branch if empty) counts only if it is ours or its
-        author has write permission. One into another branch counts only if it is ours and its base was changed later.
+        Since anyone can open pull requests, one into `base` (the default branch if empty) is accepted only if it is
+        ours or if its author has write permission. One into another branch is accepted only if it is ours and its base
+        was changed later.
         """
         wanted = base or self.default_branch()
 

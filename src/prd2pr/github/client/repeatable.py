@@ -1,4 +1,4 @@
-"""Repeatable writes: create one text per marker, and edit only what differs."""
+"""Repeatable writes: create one text per marker, and edit only the fields that differ."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def edit_differences(api: RepositoryApi, address: str, missing: Callable[[], dic
 
 
 def find_text_changes(there: Issue | Pull, title: str | None, body: str | None, secrets: Secrets) -> dict[str, Any]:
-    """Return the title and body to change, with secrets removed."""
+    """Return the title and body if they differ from the published ones, with secrets removed."""
     changes: dict[str, Any] = {}
     if title is not None and (title := secrets.scrub(title)) != there.title:
         changes["title"] = title

@@ -1,7 +1,7 @@
-"""Decide whether a response is an answer, or a failure after which the call may be sent again.
+"""Decide whether a response is final, or a failure after which the call may be sent again.
 
 A call that hit a rate limit was not executed and can be sent again. A call without a response, or with a server error,
-may have been executed: reads are repeated, writes are checked first.
+may have been executed: reads are repeated, and writes are repeated only after a check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The githubkit client behind `Send`. Only `factory` imports this module, when called, because it imports githubkit."""
+"""The githubkit client that sends the calls.
+
+Only `factory` imports this module, when called, because it imports githubkit.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +183,7 @@ class AppMint:
 
 
 def send_as_app(client: GitHubConnection, call: RestCall) -> Mapping[str, Any]:
-    """Send a call as the App, with retries. A superfluous token does no harm."""
+    """Send a call as the App, with retries. An additional token that is never used does no harm."""
     try:
         outcome = client.send(call)
         if isinstance(outcome, NoResponse) or outcome.status >= 500:

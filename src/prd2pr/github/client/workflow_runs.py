@@ -59,7 +59,7 @@ class WorkflowRun:
 
 
 def find_workflow_run(api: RepositoryApi, workflow: str, mark: str) -> WorkflowRun | None:
-    """Find a run by id or mark. Returns None if it does not exist or was deleted."""
+    """Find a run by id or by the mark in its title. Return None if it does not exist or was deleted."""
     number = int(mark) if mark.isdigit() else find_run(api, workflow, [mark])
     found = api.get_optional(api.path("actions", "runs", number)) if number else None
     return WorkflowRun(int(found["id"]), found.get("status") == "completed", str(found["html_url"])) if found else None

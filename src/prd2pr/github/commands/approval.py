@@ -48,7 +48,7 @@ def check_approval_is_current(session: Session, state: BranchState, request: Com
 def describe_unseen_commits(session: Session, head: str) -> str:
     """Describe the commits that an approval cannot cover, or return an empty string if there are only our own steps.
 
-    This run publishes them at its end, so that a later approval covers them.
+    This run publishes these commits at its end, so that a later approval covers them.
     """
     shown = session.host.published_head
     if not shown or not session.git.has_commit(shown):
@@ -62,7 +62,7 @@ def describe_unseen_commits(session: Session, head: str) -> str:
 
 
 def is_external_commit(git: Git, commit: CommitInfo) -> bool:
-    """Whether the commit is neither a step nor an unmodified merge of a story's own steps."""
+    """Return whether the commit is neither a step nor an unmodified merge of a story's own steps."""
     return read_commit_step(commit) is None and not is_exact_join(git, commit)
 
 
@@ -75,9 +75,9 @@ def is_awaiting_approval(session: Session, state: BranchState) -> bool:
 
 
 def find_implied_approval(session: Session, state: BranchState, request: CommandRequest, story: str) -> Decision:
-    """Build the approval that a run command implies on a plan that waits for approval.
+    """Build the approval that a run command implies for a plan that waits for approval.
 
-    `/tdd next` approves step by step.
+    `/tdd next` approves only one step.
     """
     return Decision(
         command="approve",
@@ -117,7 +117,10 @@ def commit_approval(session: Session, state: BranchState, approval: Decision) ->
 
 
 def list_stories_to_approve(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
-    """Return an empty tuple for the whole plan. With approval by story, return the given story or the next one."""
+    """Return the given story or the next one if stories are approved individually.
+
+    An empty tuple stands for the whole plan.
+    """
     if session.constraints.approval != "story":
         return ()
     waiting = list_unapproved_stories(state.backlog, load_approved_stories(session, state))

@@ -1,4 +1,4 @@
-"""Commands that consist of one decision and make one commit, from `/approve` to `/tdd reset`."""
+"""Commands that make a single decision and a single commit, from `/approve` to `/tdd reset`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def commit_decision(session: Session, state: BranchState, request: CommandReques
 
 
 def reply_to_objection(session: Session, state: BranchState, request: CommandRequest, objection: Objection) -> NotNow:
-    """Return the objection with its own remedy, or else with the next step."""
+    """Return the objection with its own remedy or, if it has none, with the next step."""
     following = NextStep("", objection.next) if objection.next else find_next_step(session, state)
     return NotNow(request.command.shown, objection.reason, following)
 

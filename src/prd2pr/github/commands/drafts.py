@@ -1,6 +1,6 @@
 """`/tdd design|test|code|refactor` write a draft, and `/tdd commit-…` submits the work since the last step to a gate.
 
-A draft is one commit that no gate has judged, so that people can review it and continue from it.
+A draft is a commit that no gate has judged. People can review it and continue from it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def not_now_result(head: str, request: CommandRequest, reason: str, command: str
 
 
 def write_draft(session: Session, request: CommandRequest, story: str) -> CommandResult:
-    """Have the role do one phase and commit the result without a gate. The lock protects the role's directory."""
+    """Have the role work on one phase, and commit the result without a gate. The lock protects the role's directory."""
     with session.git.lock(f"branch-{session.prd.id}"):
         position = find_position(session, request, story)
         if isinstance(position, CommandResult):

@@ -25,7 +25,7 @@ WORK_STATES = {
 
 @dataclass(frozen=True)
 class MachineStates:
-    """The states of the project's machine and of the story that a command is about."""
+    """The state of the project and of the story that a command refers to."""
 
     project: ProjectState
     cycle: CycleState | None = None
@@ -33,7 +33,10 @@ class MachineStates:
 
 
 def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
-    """Return all commands, the most useful ones first, or those that `about` names: `sprint plan`, or `sprint`."""
+    """Return all commands, the most useful ones first.
+
+    With `about`, return only the named ones: `sprint plan`, or `sprint`.
+    """
     return tuple(
         HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=is_allowed(spec, now))
         for spec in sorted(COMMANDS.values(), key=lambda spec: spec.name not in MOST_USEFUL)
@@ -42,9 +45,9 @@ def list_help_rows(now: MachineStates, about: str = "") -> tuple[HelpRow, ...]:
 
 
 def is_allowed(spec: CommandSpec, now: MachineStates) -> bool:
-    """Whether both state machines allow the command.
+    """Return whether both state machines allow the command.
 
-    Obstacles of a single story, such as a dependency, are only reported when the command is given.
+    Obstacles of a single story, such as a dependency, are reported only when the command is given.
     """
     if spec.machine == "project":
         return now.project in PROJECT_COMMANDS[spec.name].allowed

@@ -30,7 +30,7 @@ class Additions:
 
 
 def plan_epic(session: Session, head: str, backlog: Backlog, text: str) -> Additions:
-    """Plan only this text, on top of the existing plan. New stories may depend on existing ones."""
+    """Plan only this text, as an addition to the existing plan. New stories may depend on existing ones."""
     prd = session.prd
     wanted = Requirement(id=WISH_ID, text=text)
     asked = prd.model_copy(update={"requirements": (wanted,)})
@@ -52,7 +52,10 @@ def group_in_epic(draft: PlanDraft, text: str) -> PlanDraft:
 
 
 def adopt_draft(asked: Prd, backlog: Backlog, change: PlanChange, draft: PlanDraft) -> Additions:
-    """Number the stories like those of the PRD. They belong to the request, not to a requirement of the PRD."""
+    """Assign ids to the new stories, in the sequence of the PRD's stories.
+
+    The stories belong to the request, not to a requirement of the PRD.
+    """
     known = {epic.id for epic in backlog.epics}
     stories = build_new_stories(asked, backlog, change, draft).values()
     epics = build_epics_after_replan(asked, backlog, draft, ())

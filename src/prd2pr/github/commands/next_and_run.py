@@ -1,4 +1,4 @@
-"""`/tdd next` and `/tdd run`: check whether the next phases may start. The main loop then runs them."""
+"""`/tdd next` and `/tdd run`: check whether the next phases may start. The main loop of the run then executes them."""
 
 from __future__ import annotations
 

@@ -196,7 +196,10 @@ def _guess_word(word: str, known: list[str]) -> str:
 
 
 def _needs_reply(parsed: ParsedLine) -> bool:
-    """Whether the line gets a reply. Commands that change something show in the status comment instead."""
+    """Return whether the line gets a reply.
+
+    The result of a command that changes something is shown in the status comment instead.
+    """
     return not isinstance(parsed, ParsedCommand) or parsed.reads
 
 

@@ -1,4 +1,4 @@
-"""Find the story that a command is about: the one it names, or by default the blocked or current one."""
+"""Find the story that a command refers to: the one it names, or by default the blocked or current one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_paused_story(state: BranchState) -> Story | None:
 
 
 def find_target_story(state: BranchState, request: CommandRequest) -> str | CommandResult:
-    """Return the story that the command is about, or a reply if there is none."""
+    """Return the story that the command refers to, or a reply if there is none."""
     stories = resolve_stories(state, request.command.name, request.command.stories)
     if stories:
         return stories[0]

@@ -1,7 +1,7 @@
-"""Summarize a webhook delivery when it arrives: which repository it is for, or why it is ignored.
+"""Summarize a webhook delivery when it arrives: its repository, or the reason why it is ignored.
 
-The worker reconciles with the current state and does not depend on the content or order of deliveries, so little of a
-delivery has to be stored.
+The worker compares the current state with GitHub and does not depend on the content or order of deliveries, so little
+of a delivery has to be stored.
 """
 
 from __future__ import annotations

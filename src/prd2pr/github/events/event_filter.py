@@ -1,7 +1,7 @@
-"""Decide from the payload alone whether prd2pr can ignore an event, as it can most events in any repository.
+"""Decide from the payload alone whether prd2pr can ignore an event. This is the case for most events in any repository.
 
-This must be cheap, so it uses only the standard library. If in doubt, an event passes. The Action's gate and the
-server's inbox both use this filter.
+The check must be fast, so it uses only the standard library. In doubtful cases, an event is not ignored. The Action's
+gate and the server's inbox both use this filter.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_comment(event: dict[str, Any]) -> str:
 
 
 def is_near_command(line: str) -> bool:
-    """Whether the line is a near miss such as `/aprove`, which gets a suggestion."""
+    """Return whether the line is similar to a command, such as `/aprove`, and gets a suggestion."""
     from prd2pr.domain.spelling import find_near_word
 
     word = line[1:].split(maxsplit=1)[0] if line[1:].strip() else ""
@@ -59,9 +59,9 @@ def is_near_command(line: str) -> bool:
 
 
 def names_prd2pr(event: dict[str, Any]) -> bool:
-    """Whether the issue or pull request is ours or has one of our labels.
+    """Return whether the issue or pull request is ours or has one of our labels.
 
-    Near misses elsewhere may be commands for other bots.
+    In other places, text similar to our commands may be meant for other bots.
     """
     found = event.get("issue")
     issue = found if isinstance(found, dict) else {}

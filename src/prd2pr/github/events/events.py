@@ -1,4 +1,4 @@
-"""Turn payloads into a few small event types. Code outside of this package never sees a payload.
+"""Convert payloads to a few small event types. Code outside of this package never sees a payload.
 
 The models read only the required fields. An unexpected payload is ignored with a reason and never raises.
 `github/permissions.py` decides whether the actor has the required permission.
@@ -91,7 +91,7 @@ class LabelAdded:
 class WorkflowDispatched:
     """The workflow was started by a person, or by one of our runs to continue its work.
 
-    In that case the actor is a bot.
+    If one of our runs started it, the actor is a bot.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class ScheduleTriggered:
 
 @dataclass(frozen=True)
 class CommentRef:
-    """A comment or label that the server saw: the issue, a digest of its text at that time, and the comment's id.
+    """A comment or label that the server received: the issue, a digest of its text at that time, and the comment's id.
 
     The id is 0 for a label.
     """
@@ -175,7 +175,7 @@ SCHEDULE_REASON = "schedule"  # with which the schedule's own workflow starts th
 
 
 def read_event(name: str, payload: object) -> Event:
-    """Turn a payload into an event. Never raises: an invalid payload is ignored, and the reason names the problem."""
+    """Convert a payload to an event. Never raises: an invalid payload is ignored, and the reason names the problem."""
     if name not in READERS:
         return EventIgnored(f"the event {_printable(name)} starts nothing")
     if not isinstance(payload, dict):
@@ -329,7 +329,7 @@ def _ignore_bot(user: UserPart) -> EventIgnored:
 
 
 def _is_fork(head: BranchRef, base: BranchRef) -> bool:
-    """Whether the branch belongs to a fork. Also true if the fork was deleted and its owner is unknown."""
+    """Return whether the branch belongs to a fork. Also true if the fork was deleted and its owner is unknown."""
     return head.repo is None or base.repo is None or head.repo.full_name != base.repo.full_name
 
 

@@ -100,7 +100,7 @@ def stop_after_work(worked: StoryAttempt) -> NoAction:
 
 
 def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:
-    """Record spending that is not yet committed on the story's branch, or on the PRD's before the first step.
+    """Record spending that is not committed yet on the story's branch or, before the first step, on the PRD's branch.
 
     The machine is discarded after the job, and a story's branch may contain only steps of that story.
     """

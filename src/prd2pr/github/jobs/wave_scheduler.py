@@ -1,8 +1,8 @@
 """Schedule parallel stories on GitHub, for the planning and the integrating job.
 
-The story branches show what other jobs have done. Finished stories are integrated into the PRD's branch one at a time;
-unfinished ones are handed off again, together with others that can start. Any later run can therefore replace a lost or
-cancelled job, and starting a wave twice does no work twice.
+The story branches contain the work of other jobs. Finished stories are integrated into the PRD's branch one at a time.
+Unfinished stories are assigned to new jobs, together with others that can start; these jobs form a wave. Any later run
+can therefore replace a lost or cancelled job, and starting a wave twice does no work twice.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class StartedStory:
         return not isinstance(action, NoAction) and action.phase is Phase.INTEGRATED
 
     def has_new_decision(self) -> bool:
-        """Whether the PRD's branch has a decision about the story that was made after it started."""
+        """Return whether the PRD's branch has a decision about the story that was made after it started."""
         stopped = find_trunk_stop(self.session, self.story, self.head)
         return stopped is not None and stopped.outcome == "stopped"
 
@@ -149,7 +149,7 @@ def load_started_story(session: Session, story: str, head: str, row: Story | Non
 
 
 def find_active_stories(run: PrdRun) -> ActiveStories:
-    """Find the stories by branch name only, which is enough for commands."""
+    """Find the stories that have a branch, which is sufficient to handle commands."""
     prefix = format_story_branch_prefix(run.session)
     names = run.context.remote.branches(prefix) if run.parallel.may_exist else ()
     run.parallel.may_exist = bool(names or run.context.job.handoff)
@@ -177,7 +177,7 @@ def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> Integration
 
 
 def clean_up_branch(run: PrdRun, each: StartedStory, result: IntegrationResult) -> None:
-    """Delete the branch on GitHub if it was deleted locally. Discarded work is kept under a ref."""
+    """Delete the story's branch on GitHub if it was deleted locally. Unused work is kept under a ref."""
     context, branch = run.context, make_story_branch_name(run.session, each.story)
     if result.outcome == "again" or (result.outcome == "over" and result.reason):
         context.remote.push_ref(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
@@ -206,7 +206,7 @@ def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) ->
 
 
 def plan_next_wave(run: PrdRun, context: ActionContext, stories: tuple[StartedStory, ...]) -> Wave | NoAction | None:
-    """Return the next wave for other jobs, or None if nothing can run in parallel and this job continues."""
+    """Return the next wave of stories for other jobs, or None if nothing can run in parallel and this job continues."""
     session = run.session
     stopped = find_wave_stop(run, stories)
     if stopped is not None:
@@ -265,7 +265,7 @@ def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction |
 
 
 def compute_budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
-    """Return the budget of each job. Raises `SpendLimit` if nothing is left, before a wave is handed off."""
+    """Return the budget of each job. Raise `SpendLimit` if nothing is left, before the jobs are started."""
     session, number = run.session, run.context.job.run_number
     records = find_latest_spend_by_run(list_spend_records(state, *(each.state for each in stories)))
     records[session.log.id] = session.log.spend  # the current value, not yet committed
@@ -290,7 +290,10 @@ def list_spend_records(*states: BranchState) -> Iterator[tuple[str, Spend]]:
 
 
 def advance_parallel_stories(run: PrdRun) -> NoAction | None:
-    """Integrate a story or hand off a wave. Returns None if this job runs the next phase on the PRD's branch."""
+    """Integrate a story, or start jobs for parallel stories.
+
+    Return None if this job runs the next phase on the PRD's branch.
+    """
     before, started = run.steps, run.session.clock.monotonic()
     try:
         stop = integrate_or_hand_off(run)

@@ -25,7 +25,7 @@ FileReader = Callable[[str], str | None]  # returns the text of a file at the co
 
 @dataclass(frozen=True)
 class CheckView:
-    """The content of a check's page: the step, and the findings without a line."""
+    """The content of a check's page: the step, and the findings that belong to no line."""
 
     story: StoryView
     step: StepView

@@ -47,7 +47,7 @@ class ClosedView:
 
     @property
     def next_step(self) -> str:
-        """What a person can do. Commands have no effect on a closed pull request."""
+        """The next step for people. Commands have no effect on a closed pull request."""
         branch, path = (name.replace("`", "'") for name in (self.branch, self.path))
         if not self.merged:
             restored = "" if self.branch_there else "restore the branch, "
@@ -61,7 +61,7 @@ class ClosedView:
 
 @dataclass(frozen=True)
 class HaltedView:
-    """An open pull request whose branch first needs a person's attention."""
+    """An open pull request whose branch a person must repair first."""
 
     title: str
     reason: str

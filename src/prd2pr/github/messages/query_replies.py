@@ -1,4 +1,4 @@
-"""Replies to queries: one frozen type for each. The rules are the same as in `replies.py`."""
+"""Replies to queries: one frozen type for each query. The rules are the same as in `replies.py`."""
 
 from __future__ import annotations
 

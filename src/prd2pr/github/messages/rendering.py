@@ -106,7 +106,7 @@ def render_reply(answer: CommandReply, *, marker: str = "", commit_url: str = ""
 
 
 def render_status_text(view: StatusView, *, marks: Sequence[str]) -> str:
-    """Render the status comment. `marks` are the markers by which later runs find it and know what it shows."""
+    """Render the status comment. Later runs find it, and read what it shows, by `marks`."""
     return add_marker(cut_to_limit(render_message("status", it=view)), "\n".join(marks))
 
 
@@ -119,7 +119,10 @@ def render_halted_text(view: HaltedView, *, marks: Sequence[str]) -> str:
 
 
 def render_action_needed_text(view: StatusView, *, marker: str) -> str:
-    """Render the comment that asks a person to act. It is a new comment, because editing one notifies no one."""
+    """Render the comment that asks a person to act.
+
+    It is a new comment, because nobody is notified when a comment is edited.
+    """
     return add_marker(cut_to_limit(render_message("action_needed", it=view)), marker)
 
 
@@ -159,7 +162,7 @@ def render_summary_text(view: StatusView, body: str) -> str:
 
 
 def report_text(report: VerifyReport, *, commit_url: str = "") -> str:
-    """Render the report for a file or a job summary, whose limits are higher than that of a comment."""
+    """Render the report for a file or a job summary, which may be longer than a comment."""
     return cut_to_limit(render_message(report.template, it=report, commit_url=commit_url), REPORT_LIMIT)
 
 

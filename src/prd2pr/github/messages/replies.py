@@ -91,7 +91,7 @@ class CommandTooOld:
 
 @dataclass(frozen=True)
 class NotNow:
-    """A legal command that is not possible now: no approval, a pause, the budget, or a branch that moved."""
+    """A reply to a command that is not possible now: no approval, a pause, the budget, or a branch that moved."""
 
     template: ClassVar[str] = "not_now"
     command: str
@@ -105,7 +105,7 @@ class NotNow:
 
     @classmethod
     def of(cls, command: str, stop: NoAction) -> NotNow:
-        """Build the reply from a stop. The next step does not repeat the reason."""
+        """Build the reply from a `NoAction`. The next step does not repeat the reason."""
         return cls(command, stop.reason, build_remedy_step(stop), waits=stop.outcome in TEMPORARY_OUTCOMES)
 
 
@@ -126,7 +126,7 @@ class ProblemReply:
 
     @property
     def digest(self) -> str:
-        """Identifies this problem among others with the same code."""
+        """A digest that distinguishes problems with the same code."""
         return hashlib.sha256(f"{self.where} {self.what}".encode()).hexdigest()[:12]
 
     @classmethod
@@ -217,5 +217,5 @@ def is_refusal(answer: CommandReply) -> bool:
 
 
 def format_refusal_reason(answer: CommandReply) -> str:
-    """Return the reason in one line for the job, or an empty string if the command was executed."""
+    """Return the reason for a refusal on one line for the job, or an empty string if the command was executed."""
     return answer.why if isinstance(answer, NotExecuted | GateReply) and is_refusal(answer) else ""

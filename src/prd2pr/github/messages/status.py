@@ -91,7 +91,7 @@ def build_status_view(
 
 
 def describe_ci(workflows: tuple[str, ...], *, starts_by_itself: bool) -> str:
-    """Say how the project's own workflows start on the pull request's branch."""
+    """Describe how the project's own workflows are started on the pull request's branch."""
     if workflows:
         return f"prd2pr starts {', '.join(f'`{name}`' for name in workflows)} on this branch after each push."
     if starts_by_itself:
@@ -105,7 +105,7 @@ def describe_ci(workflows: tuple[str, ...], *, starts_by_itself: bool) -> str:
 def format_headline_reason(
     pull_view: PullRequestView, status: Status, headline: Headline, stop: NoAction | None
 ) -> str:
-    """Return the reason for the headline, as far as the next step does not mention it."""
+    """Return the reason for the headline, without parts that the next step mentions."""
     if headline == "blocked":
         blocked = next((row for row in pull_view.board if row.tone == "blocked"), None)
         reason = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
@@ -144,7 +144,7 @@ RUN_HEADLINES: dict[str, Headline] = {
 
 
 def choose_next_step(pull_view: PullRequestView, stop: NoAction | None, problem: ProblemReply | None) -> NextStep:
-    """Return the next step of the branch, unless something else stopped this run."""
+    """Return the next step of the branch or, if something else stopped this run, the step that resolves that."""
     if problem:
         return NextStep(problem.remedy or "Check the run's log.")
     if pull_view.tone in ("proven", "unproven") or stop is None:

@@ -1,4 +1,4 @@
-"""The tracking issue with the progress of each story and the last runs, and its sub-issues, one for each story."""
+"""The tracking issue, which shows the progress of all stories and the last runs, and a sub-issue for each story."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def build_tracking_view(
 
 
 def map_story_issues(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> dict[str, Issue]:
-    """Map stories to their issues by marker. Only the first issue of ours counts, because anyone can copy a marker."""
+    """Map stories to their issues by marker.
+
+    Only the first issue that the bot created is used, because anyone can copy a marker.
+    """
     found: dict[str, Issue] = {}
     for issue in issues:
         mark = STORY_MARK.match(issue.body)
@@ -73,7 +76,7 @@ def list_stories_without_issue(stories: Sequence[Story], there: Mapping[str, Iss
 
 
 def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[str]) -> bool:
-    """Whether the issue belongs to an earlier story with this id. An issue that a person renamed is left alone.
+    """Return whether the issue belongs to an earlier story with this id. An issue that a person renamed does not count.
 
     `earlier` contains the titles of all stories that had this id on the branch.
     """
@@ -85,7 +88,7 @@ def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[st
 def list_settled_story_ids(
     pull_view: PullRequestView, stories: Sequence[Story], there: Iterable[str]
 ) -> frozenset[str]:
-    """Return the stories whose issue can be closed: finished ones, and those that are no longer in the plan."""
+    """Return the stories whose issue can be closed: settled ones, and those that are no longer in the plan."""
     settled = {row.id for row in pull_view.board if row.column is Column.COMPLETE}
     return frozenset(settled | (set(there) - {story.id for story in stories}))
 
@@ -98,7 +101,10 @@ def format_pull_title(pull_view: PullRequestView) -> str:
 
 
 def list_prd_titles(prds: Iterable[Prd]) -> frozenset[str]:
-    """Return the titles that a pull request or tracking issue may have got from us. People chose all others."""
+    """Return the titles that we give to a PRD's pull request and tracking issue.
+
+    All other titles were chosen by people.
+    """
     names = {clip(clean_line(prd.title), MAX_TITLE) or prd.id for prd in prds}
     return frozenset(clip_title(text) for name in names for text in (name, f"{TRACKING_PREFIX}{name}"))
 

@@ -15,9 +15,9 @@ from prd2pr.state.store import BranchState, StateStore
 
 
 def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> bool:
-    """Publish that the pull request was closed, and return whether this was news.
+    """Publish that the pull request was closed. Return False if that was published before.
 
-    The comment is updated last. From then on, changes by people are left alone.
+    The comment is updated last. From then on, changes by people are not overwritten.
     """
     try:
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
@@ -38,9 +38,9 @@ def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: s
 
 
 def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: PrdOutcome) -> bool:
-    """Publish that the branch of an open pull request was deleted, force-pushed or edited. Return whether it was news.
+    """Publish that the branch of an open pull request was deleted, force-pushed or edited.
 
-    The markers are kept, so that the last pushed step stays known.
+    Return False if that was published before. The markers are kept, so that the last pushed step stays known.
     """
     try:
         found = context.hub.find_comment(pull.number, make_marker("status", subject.id))
@@ -59,7 +59,7 @@ def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: Pr
 
 
 def list_kept_markers(subject: Subject, found: Comment) -> list[str]:
-    """Return the markers that are needed to continue if the pull request is reopened."""
+    """Return the markers that are needed to continue after the pull request is reopened."""
     head, checked = read_sha_marker("head", found.body), read_sha_marker("checked", found.body)
     marks = [make_marker("head", head) if head else "", make_marker("checked", checked) if checked else ""]
     return [make_marker("status", subject.id), *filter(None, marks)]

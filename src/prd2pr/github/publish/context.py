@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass
 class Publication:
-    """One pass of publishing. The branch is read once, and GitHub is called as little as possible."""
+    """The publication of one PRD. The branch is read once, and GitHub is called as little as possible."""
 
     hub: GitHubHub
     request: PublishRequest
@@ -74,7 +74,7 @@ class Publication:
 
     @property
     def issue(self) -> int | None:
-        """The issue that the PRD came from."""
+        """The issue from which the PRD came."""
         return self.state.status.issue or self.request.session.target.issue
 
     @property
@@ -96,7 +96,10 @@ class Publication:
         )
 
     def attempt(self, part: str, act: Callable[[], T]) -> T | None:
-        """Publish one part. A failure is recorded with its remedy and does not stop the other parts."""
+        """Publish one part.
+
+        A failure is recorded with its remedy and does not prevent the publication of other parts.
+        """
         try:
             return act()
         except Stopped:
@@ -108,7 +111,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublishRequest:
-    """The input for publishing, apart from the content of the branch, which is already pushed."""
+    """The input for publishing, apart from the branch, whose commits are already pushed."""
 
     session: Session
     stop: NoAction | None = None  # why the run stopped, or None while it is working

@@ -26,7 +26,7 @@ REVIEW_STEP = NextStep(
 
 
 def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
-    """Return the refuted steps, or None if all claims are true. Steps of this run need no second verification."""
+    """Return the refuted steps, or None if all claims are true. Steps made by this run are not verified again."""
     base = find_branch_start(session.git, head).commit
     steps = [commit.sha for commit in session.git.log_all(f"{base}..{head}") if read_commit_step(commit) is not None]
     if session.log.branch_writes.commits.issuperset(steps):

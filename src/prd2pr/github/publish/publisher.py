@@ -1,9 +1,9 @@
 """Publish the state of the branch on GitHub. Publishing twice changes nothing.
 
 The pull request comes first, because everything else refers to it, followed by checks, tracking issue and labels. Next
-is the status comment, which names the parts that failed, and last the request to a person. A part that fails does not
-stop the others. The tracking issue and the check of the branch are published only at the end of the run, because a
-job's token has 1,000 calls per hour.
+is the status comment, which names the parts that failed, and last the comment that asks a person to act. A part that
+fails does not stop the others. The tracking issue and the check of the branch are published only at the end of the run,
+because a job's token has 1,000 calls per hour.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ LAST_LINE = "Check it yourself: `prd2pr verify "
 
 
 def split_description(there: str) -> tuple[str, str]:
-    """Return the text before and after our part. Without our part, all text is by people and comes before it."""
+    """Return the text before and after our part.
+
+    If our part is missing, all text was written by people and comes before it.
+    """
     text = there.replace("\r\n", "\n")
     before, begins, rest = text.partition(DESCRIPTION_BEGINS)
     _, ends, after = rest.rpartition(DESCRIPTION_ENDS)
@@ -73,7 +76,7 @@ def merge_description(there: str, ours: str) -> str:
 
 
 def count_foreign_characters(there: str) -> int:
-    """Return the number of characters that are not available for our part."""
+    """Return the length of the text by people, which is not available for our part."""
     return len(merge_description(there, ""))
 
 
@@ -107,10 +110,10 @@ def publish(hub: GitHubHub, request: PublishRequest) -> PublishedLinks:
 
 
 def is_published_already(publication: Publication, pull: Pull, found: Comment) -> bool:
-    """Whether the status comment shows that this commit was published completely.
+    """Return whether the status comment shows that this commit was published completely.
 
-    In that case, a run without a request skips checks and issues. Another head, text or base, or a missing marker,
-    causes everything to be published again.
+    In that case, a run without a request skips checks and issues. If the head, text or base differs, or a marker is
+    missing, everything is published again.
     """
     marks = (find_current_shown_marker(publication, pull), make_marker_if_settled(publication))
     return publication.request.unrequested and publication.problem is None and all(mark in found.body for mark in marks)
@@ -129,7 +132,7 @@ def find_current_shown_marker(publication: Publication, pull: Pull) -> str:
 
 
 def publish_cancellation(hub: GitHubHub, request: PublishRequest, tracking: Issue | None) -> None:
-    """Update only the status comment, which still says that the bot is working. There are only seconds left."""
+    """Update only the status comment, which still says that the bot is working. The job is killed within seconds."""
     publication = open_publication(hub, request)
     pull = hub.pull_for_branch(request.session.target.branch, publication.pull_view.base)
     if pull is not None and pull.open:
@@ -241,7 +244,7 @@ def is_merged_earlier_round(publication: Publication, merged: Pull) -> bool:
 def update_draft_state(publication: Publication, pull: Pull, *, done: bool) -> None:
     """Mark the pull request as ready when all stories are finished, and as a draft when new ones are added.
 
-    Acts only when this changes, so that people can set the draft state themselves.
+    The state is set only at these two transitions, so that people can change it in between.
     """
     was_done = publication.config.labels.done in pull.labels
     if done != was_done and pull.draft is done:
@@ -249,7 +252,7 @@ def update_draft_state(publication: Publication, pull: Pull, *, done: bool) -> N
 
 
 def enable_auto_merge(publication: Publication, pull: Pull) -> None:
-    """Enable it when the pull request becomes ready, so that people can disable it."""
+    """Enable auto-merge when the pull request becomes ready. It is not enabled again, so that people can disable it."""
     method = publication.config.auto_merge
     if method != "off" and is_ready_for_review(publication) and publication.config.labels.done not in pull.labels:
         publication.hub.enable_auto_merge(pull, method)
@@ -296,12 +299,15 @@ def publish_status(
 
 
 def strip_run_link(text: str) -> str:
-    """Remove the link to the run for comparison, so that a run without changes does not edit the comment."""
+    """Remove the link to the run from a text, so that a run without changes does not edit the comment."""
     return RUN_LINK.sub("", text)
 
 
 def notify_person(publication: Publication, pull: Pull) -> None:
-    """Post a new comment, once for each action that a person must take. Editing a comment would notify no one."""
+    """Post a new comment, once for each action that a person must take.
+
+    Nobody would be notified of an edited comment.
+    """
     view = publication.view(pull)
     posted = False
     if publication.request.session.constraints.approval == "none" and (
@@ -321,7 +327,7 @@ def notify_person(publication: Publication, pull: Pull) -> None:
 
 
 def request_key(publication: Publication, view: StatusView) -> str:
-    """Return a key for the required action, so that it is posted only once over several runs."""
+    """Return a key for the required action, by which later runs recognize that it was posted."""
     if view.headline == "blocked":
         blocked = [row for row in publication.pull_view.board if row.tone == "blocked"]
         tries = sum(each.story == blocked[0].id for each in publication.pull_view.refusals) if blocked else 0

@@ -1,6 +1,6 @@
 """Publish the tracking issue and an issue for each story below it.
 
-If the PRD itself is an issue, a comment there tracks it.
+If the PRD itself is an issue, a comment there shows the progress instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def render_tracking_body(publication: Publication, pull: int, issues: dict[str, 
 
 
 def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None, bool]:
-    """Return the parent issue of the stories, and whether its text is ours."""
+    """Return the parent issue of the stories, and whether the bot wrote its text."""
     if publication.issue is not None:
         return publication.hub.issue(publication.issue), False
     marker = make_marker("tracking", publication.prd.id)
@@ -83,7 +83,7 @@ def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None
 
 
 def is_tracking_reopened(publication: Publication) -> bool:
-    """Whether this is a new round after a merge, which closed the issue."""
+    """Return whether the PRD is built again after a merge, which closed the tracking issue."""
     session = publication.request.session
     return is_follow_up_branch(session.store, publication.head, session.target.base_commit)
 
@@ -146,7 +146,7 @@ def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> 
 
 
 def label_story_issue(publication: Publication, story_id: str, issue: Issue) -> None:
-    """Show by a label whether the story is to do, in progress, blocked or done. A dropped story gets none."""
+    """Label the story's issue as to do, in progress, blocked or done. The issue of a dropped story gets no label."""
     names = list_story_label_names(publication.config.labels)
     card = next((card for card in publication.pull_view.board if card.id == story_id), None)
     is_built = card is not None and not is_dropped(publication, story_id)
@@ -156,12 +156,12 @@ def label_story_issue(publication: Publication, story_id: str, issue: Issue) -> 
 
 
 def is_dropped(publication: Publication, story_id: str) -> bool:
-    """Whether the story was skipped or is no longer in the plan."""
+    """Return whether the story was skipped or is no longer in the plan."""
     return all(story.id != story_id or story.status == "skipped" for story in publication.state.backlog.stories)
 
 
 def finish_story_issue(publication: Publication, story_id: str, issue: Issue, pull: int) -> None:
-    """Close the issue, after one comment with the evidence; or as not planned if the story is not built."""
+    """Close the issue: after one comment with the evidence or, if the story is not built, as not planned."""
     dropped = is_dropped(publication, story_id)
     story = next((each for each in publication.pull_view.stories if each.id == story_id), None)
     if story is not None and not dropped:
@@ -172,7 +172,7 @@ def finish_story_issue(publication: Publication, story_id: str, issue: Issue, pu
 
 
 def was_closed_by_bot(publication: Publication, issue: Issue) -> bool:
-    """Whether the bot closed the issue, so that it may reopen it."""
+    """Return whether the bot closed the issue, so that it may reopen it."""
     return issue.closed_by is not None and issue.closed_by in publication.hub.ours()
 
 

@@ -1,6 +1,7 @@
-"""The permissions and events that the App requests, and why: the source of the manifest, `doctor` and the docs.
+"""The permissions and events that the App requests, each with the reason.
 
-The App requests only what it uses. Each token is limited to the permissions that one job needs.
+The manifest, `doctor` and the docs use this table. The App requests only what it uses. Each token is limited to the
+permissions that one job needs.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def list_missing_setup_files(context: GitHubContext, commit: str) -> dict[str, b
 
 
 def push_setup_files(context: GitHubContext, session: Session) -> None:
-    """Push the missing files, on top of what an interrupted run may have pushed."""
+    """Push the missing files, after any files that an interrupted run has pushed."""
     old = sync_branch(context.git, context.remote, SETUP_BRANCH)
     parent = old or context.base_commit
     missing = list_missing_setup_files(context, parent)
