@@ -278,12 +278,12 @@ class Docs(ConfigSection):
 
 
 def _switch_off(value: Any) -> Any:
-    """Accept `docs: off`."""
+    """Accept `docs: off`, which YAML 1.2 reads as a string."""
     return {"enabled": False} if value in ("off", False) else value
 
 
 def _read_off(value: Any) -> Any:
-    """Accept `auto_merge: false`, as YAML 1.1 reads `off`."""
+    """Accept `auto_merge: false`, because YAML 1.1 reads `off` as false."""
     return "off" if value is False else value
 
 

@@ -17,7 +17,7 @@ FORMER_ROLES = frozenset({"decomposer_cycles", "decomposer_tasks", "decomposer_c
 
 
 def list_deprecated_settings(config: Config) -> tuple[str, ...]:
-    """Return a warning for each setting that is accepted, but has no effect any more."""
+    """Return a warning for each setting that is accepted but no longer has an effect."""
     named = {*config.models.roles, *config.context.roles} & FORMER_ROLES
     warnings = [f"the role `{name}` no longer exists; remove it from {CONFIG_PATH}" for name in sorted(named)]
     if config.strategy == "fused":

@@ -1,4 +1,4 @@
-"""The meaning of each error in `prd2pr.errors`: one row per class, for `prd2pr explain ERR…` and the docs page."""
+"""The explanation of each error in `prd2pr.errors`: one row per class, for `prd2pr explain ERR…` and the docs page."""
 
 from __future__ import annotations
 

@@ -231,7 +231,10 @@ class PullLimit(HubProblem):
 
 
 class RateLimited(HubProblem):
-    """GitHub's rate limit is reached; `until` is when it accepts calls again, in seconds since the epoch."""
+    """GitHub's rate limit is reached.
+
+    `until` is the time at which it accepts calls again, in seconds since the epoch.
+    """
 
     code = "ERR860"
 
@@ -253,7 +256,7 @@ class TreeDiffers(HubProblem):
 
 
 class TrackerMissing(HubProblem):
-    """Issues or sub-issues are disabled in the repository; the work does not depend on them."""
+    """Issues or sub-issues are disabled in the repository. The work does not depend on them."""
 
     code = "ERR864"
 

@@ -18,7 +18,7 @@ MAX_DOUBLINGS = 30
 
 @dataclass(frozen=True)
 class RetryNotice:
-    """Tells observers that try `attempt` of `of` failed and the next one follows in `seconds`."""
+    """Reports to observers that try `attempt` of `of` failed and that the next one follows in `seconds`."""
 
     why: str
     seconds: float
@@ -51,7 +51,7 @@ class RetryPolicy:
         return wait * (0.5 + 0.5 * self.jitter())
 
     def wait(self, attempt: int, requested: float | None = None, elapsed: float = 0.0) -> float | None:
-        """Return the delay after failed try `attempt`, counted from 1, or None to give up."""
+        """Return the delay after a failed attempt, counted from 1, or None to give up."""
         is_too_long = (requested or 0.0) > self.longest_request and not self.cuts_long_requests
         if attempt >= self.tries or elapsed >= self.deadline or is_too_long:
             return None
@@ -68,7 +68,7 @@ class RetryPolicy:
 
 
 class Headers(Protocol):
-    """The interface that all HTTP libraries' headers share."""
+    """The methods that the header objects of all HTTP libraries have in common."""
 
     def items(self) -> Iterable[tuple[str, str]]: ...
 

@@ -1,4 +1,4 @@
-"""The public API for packages that add a worker (docs/workers/plugins.md). These names are stable.
+"""The public API for packages that add a worker (docs/workers/plugins.md). These names do not change.
 
 A worker is any object with a `name` and a method `reply(request) -> Reply`. A worker that edits the files of
 `request.workspace` itself, instead of calling the request's tools, sets `edits_itself = True`.

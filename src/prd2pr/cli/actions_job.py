@@ -76,7 +76,7 @@ class ActionsJob:
 
     @property
     def workflow(self) -> str:
-        """Return the file name from a reference like `owner/repo/.github/workflows/prd2pr.yml@refs/heads/main`."""
+        """Return the workflow's file name from `owner/repo/.github/workflows/prd2pr.yml@refs/heads/main`."""
         return self.env.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2]
 
     @property

@@ -1,4 +1,4 @@
-"""PRDs that have a branch in this repository, for commands that are called without a PRD."""
+"""PRDs that have a branch in this repository, for commands without a PRD as argument."""
 
 from __future__ import annotations
 

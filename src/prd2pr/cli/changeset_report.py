@@ -1,4 +1,4 @@
-"""The verdict of `prd2pr check` for machines and for GitHub: SARIF, annotations, the summary and the job's event."""
+"""The verdict of `prd2pr check` for machines and for GitHub: SARIF, annotations, the job's summary and its outputs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _format_row(finding: Finding) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape what would end the table's cell, start HTML or mention somebody."""
+    """Escape a text, so that it cannot end the table's cell, start HTML or mention somebody."""
     plain = clean_line(text).replace("|", "\\|").replace("<", "&lt;")
     return plain.replace("@", "@\u200b")
 

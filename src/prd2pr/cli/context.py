@@ -97,7 +97,7 @@ def refuse_unknown_roles(config: Config) -> None:
 
 
 def read_prd(git: Git, name: str) -> Prd:
-    """Read the PRD file as it is now and pin it to its blob."""
+    """Read the PRD file with uncommitted changes, and record the blob of its content."""
     path = Path(name)
     shown = make_relative_path(git, path)
     try:
@@ -205,9 +205,9 @@ def make_python_runner(
 
 
 def refuse_without_sandbox(found: Sandbox) -> None:
-    """Raise SetupProblem before any model call if the required sandbox is incomplete.
+    """Raise SetupProblem before any model call if a required sandbox protection is missing.
 
-    Every gate would refuse the run later.
+    Without this check, every gate would refuse the run later.
     """
     if found.is_complete:
         return
@@ -262,7 +262,7 @@ class RepositoryContext:
         return self._plain_runner if isinstance(self._plain_runner, CoverageMeter) else None
 
     def describe_library(self, name: str) -> str:
-        """Describe a library as it is installed for the tests, or return an empty string."""
+        """Describe the version of a library that is installed for the tests, or return an empty string."""
         try:
             return describe_installed_library(name, find_interpreter_paths(self.find_python()).paths)
         except SetupProblem:
@@ -329,10 +329,10 @@ class RunContext:
 
     @contextmanager
     def start_suite(self) -> Iterator[Callable[[], None]]:
-        """Start the suite run that RED is compared with, if RED is likely next; yield a function that waits for it.
+        """Start the suite run with which RED is compared, if RED is likely next. Yield a function that waits for it.
 
-        It starts in the background, because finding the interpreter and sandbox is mostly waiting. Call the yielded
-        function before using the runner for anything else.
+        The run starts in the background, because finding the interpreter and sandbox is mostly waiting. Call the
+        yielded function before using the runner for anything else.
         """
         if (tree := self._guess_red_base()) is None:
             yield lambda: None

@@ -21,7 +21,7 @@ BUG_STATUS = 3
 
 
 class ShowVersion(argparse.Action):
-    """Print the version; the commit is looked up only when needed."""
+    """Prints the version. The commit is determined only when it is printed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from prd2pr.build_info import get_build_commit
@@ -106,7 +106,7 @@ def find_unknown_command(argv: list[str]) -> InputInvalid | None:
 
 
 def describe_os_error(error: OSError) -> SetupProblem:
-    """Turn a full disk, a missing permission or a file in the way into an error that is not reported as a bug."""
+    """Convert a full disk, a missing permission or a wrong file type to an error that is not reported as a bug."""
     return SetupProblem(
         f"system error: {error.strerror or error}",
         where=str(error.filename or ""),
@@ -132,7 +132,7 @@ def report_error(error: Prd2prError) -> int:
 
 
 def report_bug(argv: list[str]) -> int:
-    """Print a bug report to paste, without values of environment variables or contents of files."""
+    """Print a bug report to paste into an issue, without values of environment variables or contents of files."""
     from prd2pr.domain.wording import escape_invisible, neutralize_log_commands
 
     trace = "\n".join(neutralize_log_commands(escape_invisible(line)) for line in traceback.format_exc().split("\n"))

@@ -1,8 +1,8 @@
-"""Fork server: worker processes for parallel stories, so that one that dies does not stop the others.
+"""Fork server: worker processes for parallel stories, so that a crash of one does not stop the others.
 
-The fork server imports everything and is forked before any file is opened; it only forks workers, each within
-milliseconds. A worker ends when its pipe closes, so it never outlives the process that started it. Its progress is on
-its story's branch and in its journal.
+The fork server imports everything and is forked before any file is opened. It only forks workers, each within
+milliseconds. A worker ends when its pipe closes, so it never outlives the process that started it. Its progress is
+stored on its story's branch and in its journal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHUTDOWN_SECONDS = 3.0  # time for a stopped worker to clean up after its test r
 
 
 class Channel:
-    """One end of the pipe between a run and its worker, with one JSON object per line."""
+    """One end of the pipe between a run and its worker. Each line is a JSON object."""
 
     def __init__(self, pipe: socket.socket) -> None:
         self.pipe, self._partial, self._lock = pipe, b"", threading.Lock()

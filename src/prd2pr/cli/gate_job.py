@@ -84,7 +84,7 @@ def decide_event() -> GateDecision:
 
 
 def find_prd_id(issue: dict[str, Any]) -> str:
-    """Return the PRD's id for the worker's concurrency group; the worker determines the real one itself."""
+    """Return the PRD's id for the worker's concurrency group. The worker determines the actual id itself."""
     number = issue.get("number")
     try:
         if get_object(issue, "pull_request"):
@@ -121,7 +121,10 @@ def get_object(whole: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def is_trigger_label(label: str) -> bool:
-    """Return whether the label may be the trigger. For the gate, a mention in the configuration is enough."""
+    """Return whether the label may be the trigger.
+
+    For this job, it is enough that the configuration mentions the label.
+    """
     response = call_api("GET", f"{make_repository_path()}/contents/{CONFIG}", missing={})
     config = decode_content(response).casefold()
     if "trigger" not in config:

@@ -12,7 +12,7 @@ from prd2pr.github.events.event_filter import explain_ignored
 
 
 def find_ignore_reason() -> str:
-    """Return why the current event can be ignored, or "" if it may matter."""
+    """Return why the current event can be ignored, or "" if it may be relevant."""
     name = os.environ.get("GITHUB_EVENT_NAME", "")
     path = os.environ.get("GITHUB_EVENT_PATH", "")
     if not name or not path:

@@ -1,4 +1,4 @@
-"""`prd2pr run --pr`: push the branch and open or update its pull request, or print the commands that do it."""
+"""`prd2pr run --pr`: push the branch and open or update its pull request, or print the commands for doing so."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def open_or_update(hub: GitHubHub, view: PullRequestView, commit_url: str) -> st
 
 
 def format_commands(session: Session, published: PublishedPull) -> str:
-    """Return the commands for a shell, with the file that contains the description."""
+    """Return the shell commands that publish the pull request with the description file."""
     view, page = published.view, published.location
     body = f"{page.removesuffix('.html')}.md"
     draft = [] if view.tone in SETTLED_TONES else ["--draft"]

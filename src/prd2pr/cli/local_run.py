@@ -72,7 +72,10 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
 
 
 def asks_for_approval(config: Config) -> bool:
-    """Return whether a person approves the plan at the terminal. Without a terminal, only if the settings say so."""
+    """Return whether a person approves the plan at the terminal.
+
+    Without a terminal, this is so only if the settings require it.
+    """
     return config.approval == "plan" and (sys.stdin.isatty() or "approval" in config.model_fields_set)
 
 

@@ -1,4 +1,4 @@
-"""Protect a process that has access to keys from other processes of the same user, as far as the kernel allows."""
+"""Protect a process that has access to keys against other processes of the same user, as far as the kernel allows."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _make_console(stream: TextIO) -> Console:
 
 
 class ActivityLine:
-    """The moving line, with the current activity and its duration."""
+    """The line with the current activity and its duration, which is updated in place."""
 
     def __init__(self, line: Text, clock: Callable[[], float]) -> None:
         self.line, self.clock, self.started = line, clock, clock()
@@ -124,7 +124,7 @@ class Terminal:
                 self._print(lines if event == "story" else named)
 
     def clear_worker(self, story: str) -> None:
-        """Remove the moving line of a story whose worker has finished."""
+        """Remove the activity line of a story whose worker has finished."""
         with self.lock:
             self.activities.pop(story, None)
             self._refresh()
@@ -144,7 +144,7 @@ class Terminal:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Draw one moving line per activity, if there is a cursor."""
+        """Draw one updating line per activity if the terminal supports it."""
         self.close()
         if self.console and not self.reader_gone and self.activities:
             from rich.console import Group

@@ -136,7 +136,7 @@ def format_story_lines(facts: Facts, width: int) -> list[Text]:
 
 
 def format_working_lines(facts: Facts, width: int) -> list[Text]:
-    """Render the moving line, which is shown only on a terminal."""
+    """Render the activity line, which is shown only on a terminal."""
     del width
     attempt = int(read_fact_number(facts, "attempt"))
     again = f", attempt {attempt}" if attempt > 1 else ""

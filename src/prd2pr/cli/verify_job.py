@@ -1,7 +1,7 @@
-"""`prd2pr verify --job`: verify a pull request, as one of its checks.
+"""`prd2pr verify --job`: verify a pull request in a job of its checks.
 
-The job needs no secret and writes only its summary, annotations and outputs, so it also runs for forks. The event names
-the commits of the pull request; a checkout of its merge commit with full history contains them all.
+The job needs no secret and writes only its summary, annotations and outputs, so it also runs for forks. The event
+contains the commits of the pull request; a checkout of its merge commit with full history contains them all.
 """
 
 from __future__ import annotations

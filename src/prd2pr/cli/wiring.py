@@ -89,7 +89,7 @@ def make_verify_gatherings(
 ) -> list[GatherContext]:
     """Build one gathering context per worker, or a single one if parallel runs would interfere.
 
-    They use results that an earlier `verify` left in `store`, but none that are written during this run.
+    The contexts use results that an earlier `verify` left in `store`, but none that are written during this run.
     """
     started, stacks = time.time_ns(), find_stacks(git, config, base)
     runners = [make_runner(git, config, stacks, base, many=True)]

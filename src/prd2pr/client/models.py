@@ -48,7 +48,7 @@ class ServerReport(BaseModel):
 
 
 class Why(BaseModel):
-    """Optional body of a request that changes state."""
+    """The optional reason in the body of a request that changes state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     why: str = Field(default="", max_length=MAX_WHY_LENGTH, description="Recorded with the command.")
@@ -61,7 +61,7 @@ class CommandLine(Why):
 
 
 class Asked(View):
-    """A command given through the API. A run executes it on the branch as if it were a comment."""
+    """A command that was given through the API. A run executes it on the branch as if it were a comment."""
 
     id: str
     command: str = Field(description="The command as written in a comment, for example /tdd retry loyalty-2.")

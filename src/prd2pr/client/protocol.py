@@ -110,7 +110,7 @@ def make_runs_call(*, repo: str = "", prd: str = "", page_size: int = 100) -> Ap
 
 
 def make_overview_call() -> ApiCall[Projects]:
-    """Return all projects, and the other servers that some of them come from."""
+    """Return all projects, and the other servers from which some of them come."""
     return ApiCall("/projects", Projects)
 
 

@@ -1,4 +1,4 @@
-"""Event stream that survives lost connections. Both clients share this module."""
+"""An event stream that reconnects after lost connections. Both clients share this module."""
 
 from __future__ import annotations
 

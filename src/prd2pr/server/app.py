@@ -1,4 +1,4 @@
-"""The server as one ASGI application: its routes and its background services."""
+"""The server as one ASGI application, with its routes and background services."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServerContext:
 def create_app(
     context: ServerContext, added: tuple[str, ...] = SERVER_PARTS, state: Mapping[str, object] | None = None
 ) -> FastAPI:
-    """Create the application. `state` is copied to `app.state` before the parts are added."""
+    """Create the application. `state` is copied to `app.state` before the parts in `added` are added."""
     background: list[AbstractContextManager[Any]] = []
 
     @asynccontextmanager

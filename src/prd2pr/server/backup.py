@@ -83,7 +83,7 @@ def resolve_sqlite_path(url: str, instead: str) -> Path:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy the database with mode 0600, since it contains private text and token digests."""
+    """Copy the database to a file with mode 0600, since it contains private text and token digests."""
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:

@@ -1,4 +1,4 @@
-"""The part of a `ViewReader` that derives its results from boards, independent of where the boards are stored."""
+"""The methods of a `ViewReader` that derive their results from boards, independent of where the boards are stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RepoBoards = tuple[str, tuple[PrdBoard, ...], tuple[str, ...]]  # name, boards, 
 
 
 class BoardBackedReader(ABC):
-    """Implements all of `ViewReader` except the pages of single stories."""
+    """Implements all methods of `ViewReader` except those for the pages of single stories."""
 
     _clock: Callable[[], str]
 

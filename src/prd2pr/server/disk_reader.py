@@ -47,7 +47,7 @@ class PrdLocation:
 class RepositoryShelf:
     """One repository with its cached boards. A board is rebuilt only if its head has changed.
 
-    With `is_snapshot`, the first state read is kept, so that many pages show the same point in time.
+    With `is_snapshot`, the first state that was read is kept, so that many pages show the same point in time.
     """
 
     git: Git

@@ -1,7 +1,8 @@
 """Append events to the `events` table, in the transaction that causes them.
 
-Listeners resume after the last id they read, so ids must become visible in order. SQLite has only one writer. On
-PostgreSQL a lock is held from a transaction's first `announce` to its end, so call it last.
+Listeners resume after the last id that they read, so ids must become visible in order. This is always so on SQLite,
+which has only one writer. On PostgreSQL a lock is held from a transaction's first `announce` to its end, so call it
+last.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Projects of other servers: each is polled with its own token, or registers here and sends heartbeats.
+"""Projects of other servers: each server is polled with its own token, or registers here and sends heartbeats.
 
-A server that does not answer is shown with its last answer and the age of that answer; the others do not wait for it.
+If a server does not answer, its last answer is shown with its age. The other servers are not delayed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG = logging.getLogger("prd2pr.server.federation")
 
 @dataclass(frozen=True)
 class SourceReport:
-    """A server's last answer."""
+    """The last answer of another server."""
 
     projects: tuple[ProjectView, ...] = ()
     at: float | None = None  # in Federation's clock; None if it has never answered
@@ -127,7 +127,7 @@ class Federation:
         return polled + registered
 
     def projects(self) -> tuple[ProjectView, ...]:
-        """Return all projects, each with its server's name and whether that server currently answers."""
+        """Return all projects, each with its server's name and whether that server responds."""
         now = self._clock()
         with self._lock:
             reports = dict(self._reports)

@@ -1,4 +1,4 @@
-"""Ownership of files that root creates in the service's directory and the service must be able to open."""
+"""Change the owner of files that root creates in the service's directory, so that the service can open them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def match_directory_owner(path: Path) -> None:
-    """Give the file to its directory's owner. Symlinks are not followed, because that owner may have created them."""
+    """Change the file's owner to that of its directory.
+
+    Symlinks are not followed, because the directory's owner may have created them.
+    """
     if os.geteuid() == 0:
         directory = path.parent.stat()
         os.chown(path, directory.st_uid, directory.st_gid, follow_symlinks=False)

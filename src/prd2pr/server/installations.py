@@ -33,7 +33,10 @@ class TokenScope:
 
 
 class Installations:
-    """Token sources by scope. `on_minted` is called with each token before it is used, so that logs can mask it."""
+    """Token sources, one for each set of repositories and permissions.
+
+    `on_minted` is called with each token before its use, so that logs can mask it.
+    """
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ def make_token_scope(installation: int, repositories: Iterable[str], permissions
 
 @dataclass(frozen=True)
 class ScopedMinter:
-    """Mints tokens of one scope; implements `tokens.TokenMint`."""
+    """Mints tokens for one set of repositories and permissions; implements `tokens.TokenMint`."""
 
     api: AppApi
     scope: TokenScope

@@ -1,7 +1,7 @@
 """Servers that register here, and this server's own registration with an aggregator.
 
-A heartbeat contains the server's projects, so an aggregator needs neither an address nor a token to reach it. The token
-that a server presents is its identity: the token's name is shown, and its repositories limit what is accepted.
+A heartbeat contains the server's projects, so an aggregator needs neither an address nor a token to reach it. The
+presented token identifies a server: the token's name is shown, and its repositories limit which projects are accepted.
 """
 
 from __future__ import annotations

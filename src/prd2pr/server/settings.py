@@ -1,7 +1,8 @@
-"""The server's settings: one frozen object from a YAML file, the environment and the command line, in rising priority.
+"""The server's settings: one frozen object from a YAML file, the environment and the command line.
 
-The reference page is generated from the descriptions here. Secrets are read only from the environment, or from a file
-named there, because settings files get copied and command lines are visible to other users.
+Later sources override earlier ones. The reference page is generated from the descriptions here. Secrets are read only
+from the environment, or from a file named there, because settings files get copied and command lines are visible to
+other users.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ class SettingValue:
 
 
 def read_settings(options: Mapping[str, Any], environment: Mapping[str, str], file: Path | None) -> ServerSettings:
-    """Merge file, environment and options, in rising priority. Options that are None are ignored."""
+    """Merge file, environment and options; later ones override earlier ones. Options that are None are ignored."""
     given = {**_read_file(file), **_read_environment(environment), **_read_options(options)}
     try:
         return ServerSettings.model_validate({name: each.value for name, each in given.items()})

@@ -1,4 +1,4 @@
-"""Scopes and repositories of API tokens. Anything not granted is denied."""
+"""Scopes and repositories of API tokens. All access that is not granted is denied."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Bearer:
 
 
 def matches_repo_pattern(pattern: str, repo: str) -> bool:
-    """Compare case-insensitively, as GitHub does."""
+    """Return whether a repository matches the pattern, ignoring case as GitHub does."""
     pattern, repo = pattern.lower(), repo.lower()
     if pattern == ALL_REPOSITORIES:
         return True

@@ -1,4 +1,4 @@
-"""One line of `prd2pr doctor`: the check, the finding and the fix."""
+"""One result of `prd2pr doctor`: the check, the finding and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that the repository's CI runs the tests that stories leave in it."""
+"""Check that the repository's CI runs the tests that finished stories add."""
 
 from __future__ import annotations
 

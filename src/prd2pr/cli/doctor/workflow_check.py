@@ -100,7 +100,7 @@ def run_trigger_check(on: Any, config: Config, branch: str) -> SetupCheck:
 
 
 def run_schedule_check(text: str | None, workflow: str) -> SetupCheck:
-    """Check that lost events are found, by a schedule in a file of its own."""
+    """Check that a separate file schedules runs, which find lost events."""
     rewrite = f"run prd2pr init to write {SCHEDULE_PATH}"
     if re.search(r"^  schedule:", workflow, re.MULTILINE):
         found = f"the schedule is in {WORKFLOW_PATH}, which GitHub disables after 60 days without activity"
@@ -113,7 +113,7 @@ def run_schedule_check(text: str | None, workflow: str) -> SetupCheck:
 def run_branch_check(text: str, branch: str, base: str = "") -> SetupCheck:
     """Check that the workflow uses `branch`, which is the default branch according to GitHub.
 
-    Pushes are to `base`, if that is another branch.
+    `base` is the branch to which PRDs are pushed, if it is a different one.
     """
     workflow = yaml.safe_load(text)
     push = workflow.get(True, workflow.get("on"))["push"]

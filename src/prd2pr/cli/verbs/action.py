@@ -60,7 +60,7 @@ def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - all verbs share 
 
 
 def raise_cancelled(*_: object) -> None:
-    """Handle the first signal of a cancelled job and ignore further ones.
+    """Interrupt the run at the first signal of a cancelled job, and ignore further ones.
 
     A runner sends SIGINT, then SIGTERM after 7.5 s, and kills the job 2.5 s later. That time is used for reporting.
     """
@@ -102,7 +102,7 @@ def run_job(job: ActionsJob) -> int:
 def run_mode(job: ActionsJob, context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
     """Run the job in its mode.
 
-    The job in mode `plan` has checked who started the run; the other modes execute what it decided.
+    The job in mode `plan` has checked who started the run. The jobs in other modes execute its decisions.
     """
     if job.mode == "story":
         return (run_story_job(context, job.story_input),)
@@ -212,7 +212,7 @@ def make_writer(config: Config, hub: GitHubHub, git: Git, remote: Remote, progre
 
 
 def start_ci_workflows(hub: GitHubHub, workflows: tuple[str, ...], progress: Progress, branch: str) -> None:
-    """Start the project's own checks. A failure is noted in the log, because the push itself succeeded."""
+    """Start the project's own checks. A failure is only logged, because the push itself succeeded."""
     for name in workflows:
         try:
             hub.dispatch(name, branch, {})

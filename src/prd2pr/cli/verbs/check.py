@@ -27,7 +27,7 @@ _BASES = ("main", "master", "develop", "trunk")
 
 @dataclass(frozen=True)
 class Changeset:
-    """The changeset to judge: its base and head, and who claims that it is a refactoring."""
+    """The changeset to judge: its base and head, and the source of the claim that it is a refactoring."""
 
     base: str  # commit
     head: str  # commit, or the tree of the checkout

@@ -84,7 +84,7 @@ def continue_work(options: argparse.Namespace, prd: str, result: CommandResult) 
 
 
 def parse_words(words: list[str]) -> ParsedLine:
-    """Parse the words as a line of a comment. The shell has removed the quotes of an argument with spaces."""
+    """Parse the words as a line of a comment. The shell has already removed the quotes around arguments with spaces."""
     line = " ".join(words[:1] + [f'"{word}"' if " " in word else word for word in words[1:]])
     parsed = parse_comment(line if line.startswith("/") else f"/{line}")
     if len(parsed) != 1:

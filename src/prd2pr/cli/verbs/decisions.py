@@ -53,7 +53,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def decide(options: argparse.Namespace, act: Callable[[Session], Applied]) -> tuple[str, AppliedDecision | None]:
-    """Return the PRD's path and the applied decision. A refused one is an error."""
+    """Return the PRD's path and the applied decision. Raise an error if the decision is refused."""
     prd = None if options.prd else find_active_prd(open_repository(options.repo))
     session_options = argparse.Namespace(**vars(options), model=None, record=None)
     with Terminal(sys.stderr) as progress:

@@ -106,7 +106,7 @@ def run_options(directory: Path, sample: Sample = SAMPLES["python"]) -> argparse
 
 
 def name_program() -> str:
-    """Return what to type to run this program: its name, or its path if it is not on the PATH."""
+    """Return the command that runs this program: its name, or its path if it is not on the PATH."""
     return "prd2pr" if shutil.which("prd2pr") else make_path_relative_to_cwd(Path(sys.argv[0]).absolute())
 
 
@@ -115,7 +115,7 @@ def make_path_relative_to_cwd(directory: Path) -> str:
 
 
 def prepare_sample(directory: Path, sample: Sample = SAMPLES["python"]) -> None:
-    """Create the sample repository completely or not at all, by building it next to its destination and moving it."""
+    """Create the sample repository atomically: build it next to its destination and then move it."""
     if (directory / ".git").exists() and (directory / sample.path).exists():
         return
     if directory.exists() and any(directory.iterdir()):

@@ -52,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def clear_caches(repo: str) -> int:
-    """Delete caches and installed dependencies, which are recreated when they are needed."""
+    """Delete caches and installed dependencies. They are created again when needed."""
     verified = find_results_store(os.environ)
     with open_repository(repo) as git:
         index = IndexFile(git.private / INDEX_FILE_NAME)

@@ -1,6 +1,6 @@
 """`prd2pr mcp`: offer `check`, `gate` and `explain` to coding agents over the Model Context Protocol (stdio).
 
-Each call runs the command in a process of its own, so that an agent gets exactly the verdict that a person gets.
+Each call runs the command in a separate process, so that an agent gets exactly the same verdict as a person.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 class CommandTools:
-    """The tools of the server. Their docstrings are what the agent reads."""
+    """The tools of the MCP server. Agents see their docstrings."""
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository

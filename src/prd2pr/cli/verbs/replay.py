@@ -1,4 +1,4 @@
-"""`prd2pr replay`: process an event from a payload file, or with `--dry-run` only show what would be done."""
+"""`prd2pr replay`: process an event from a payload file or, with `--dry-run`, only show the actions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def print_actions(event: events.Event, *, as_json: bool) -> int:
 
 
 def describe_event(event: events.Event) -> Iterator[str]:
-    """Yield a description of what the event would trigger.
+    """Yield a description of each action that the event would trigger.
 
     Permissions are not checked, because that requires GitHub.
     """

@@ -26,7 +26,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def run_one_phase(options: argparse.Namespace) -> int:
-    """Run one phase; succeed if it was passed, regardless of what comes next."""
+    """Run one phase. It succeeds if the phase was passed, regardless of the next action."""
     outcome = run_with_options(options, 1)
     return 0 if outcome.steps or outcome.stop.outcome in FINISHED_OUTCOMES else 1
 

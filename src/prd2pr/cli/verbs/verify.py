@@ -172,7 +172,7 @@ def check_statements(git: Git, proved: BranchProof, options: argparse.Namespace)
 
 
 def find_statements(git: Git, options: argparse.Namespace) -> Path | None:
-    """Return the given statements, or the default directory if it exists and is not being written to."""
+    """Return the given statements, or the default directory if it exists and this command does not write to it."""
     if options.statements:
         path = Path(options.statements)
         if not path.exists():
@@ -223,7 +223,7 @@ def select_pull_request(git: Git, number: str) -> BranchToProve:
 
 
 def is_part_of_base(git: Git, commit: str) -> bool:
-    """Return whether a base branch, by its name, contains the commit."""
+    """Return whether one of the base branches contains the commit."""
     names = {*USUAL_BASES, git.default_branch()} - {""}
     bases = (head for name in names for head in (git.branch_head(name), git.remote_head(name)) if head)
     return any(git.is_ancestor(commit, base) for base in bases)

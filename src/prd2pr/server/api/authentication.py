@@ -92,9 +92,9 @@ GUEST = Bearer("guest", "everybody", Scope.READ, (ALL_REPOSITORIES,))
 
 
 def find_session_bearer(request: Request) -> Bearer | None:
-    """Return the bearer of a read-only dashboard session; a cookie never authorizes a change.
+    """Return the bearer of a read-only dashboard session. A cookie never authorizes a change.
 
-    Without a session this is `app.state.guest`, which is set if anyone may read, as in the demo.
+    Without a session this is `app.state.guest`, which is set if the server is public, as in the demo.
     """
     if request.method != "GET":
         return None

@@ -1,4 +1,4 @@
-"""Record a requested change with its requester and queue it exactly once, in the same transaction."""
+"""Record a requested change with its requester and queue it exactly once, both in one transaction."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ChangeRequest:
 def make_retry_request(bearer: Bearer, card: StoryCard, why: str) -> ChangeRequest:
     """Make the request, or refuse it for a completed story.
 
-    Whether an unfinished story can be retried is decided on the branch, as it is for a comment.
+    The run on the branch decides whether an unfinished story can be retried, as it does for a comment.
     """
     if card.column is Column.COMPLETE:
         raise RequestDenied(
@@ -77,7 +77,10 @@ def make_reset_request(bearer: Bearer, circuit: CircuitView, why: str) -> Change
 
 
 def make_command_request(bearer: Bearer, repo: str, prd: PrdSummary, body: CommandLine) -> ChangeRequest:
-    """Make the request for any command that changes something. Whether it is allowed is decided on the branch."""
+    """Make the request for any command that changes something.
+
+    The run on the branch decides whether the command is allowed.
+    """
     line = body.command.strip()
     if parse_order_line(line) is None:
         raise RequestDenied(
@@ -170,7 +173,7 @@ def insert_request(connection: Connection, row: Mapping[str, str], order: Order)
 
 
 def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: Order, key: str | None) -> str:
-    """Return the client's key made unique per token, or a digest of the request and the subject's state."""
+    """Return the client's key, made unique per token, or a digest of the request and the subject's state."""
     if key is None:
         natural = json.dumps([order.verb, request.subject, request.state])
         return f"natural:{hashlib.sha256(natural.encode()).hexdigest()}"

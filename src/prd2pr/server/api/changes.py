@@ -118,7 +118,7 @@ def give_command(
 def register_server(
     request: Request, bearer: ForOperating, report: Annotated[api.ServerReport, Depends(read_server_report)]
 ) -> api.Source:
-    """Register a server under the token's name, or record its heartbeat."""
+    """Register a server under the token's name, or record its heartbeat if it is registered."""
     require_operate_scope(bearer)
     record_server(request.app.state.context.database, bearer, report)
     return api.Source(name=bearer.name, url=report.url, stale=False, age_seconds=0)

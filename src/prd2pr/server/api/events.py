@@ -86,7 +86,10 @@ class EventFeed:
         return self._stopping.is_set() or self._is_ending()
 
     def add_listener(self) -> asyncio.Event:
-        """Return an `asyncio.Event` that is set when new events arrive; the listener clears it before reading."""
+        """Return an `asyncio.Event` that is set when new events arrive.
+
+        The listener clears it before it reads the events.
+        """
         woken = asyncio.Event()
         with self._lock:
             self._listeners.add((asyncio.get_running_loop(), woken))

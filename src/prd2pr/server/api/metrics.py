@@ -34,7 +34,7 @@ ListServers = Callable[[], tuple[Source, ...]]
 
 
 class MetricsRegistry:
-    """The work's metrics and, in the same registry, those of requests and of the current state."""
+    """The metrics of the work, of requests and of the current state, in one Prometheus registry."""
 
     def __init__(
         self, reader: ViewReader, feed: EventFeed, work: WorkMetrics, list_servers: ListServers = tuple

@@ -1,4 +1,4 @@
-"""Read-only routes. Anything a token may not see is answered as if it did not exist."""
+"""Read-only routes. For resources that a token may not see, the response is the same as for missing ones."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def get_health(request: Request) -> api.Health:
 
 
 def count_circuits(request: Request) -> dict[str, int]:
-    """Count the circuit breakers by state, without repositories or names, since anyone may read the health."""
+    """Count the circuit breakers by state. Repositories and names are left out, since anyone may read the health."""
     try:
         found = [each.state for each in get_reader(request).circuits()]
     except SQLAlchemyError:
@@ -167,7 +167,7 @@ def count_circuits(request: Request) -> dict[str, int]:
 
 
 async def get_liveness() -> api.Health:
-    """Answer without running any check: a response is proof that the server runs."""
+    """Respond without running any check: a response proves that the server is running."""
     return api.Health(status="ok")
 
 

@@ -20,7 +20,7 @@ MAX_TOKEN_LENGTH = 500
 
 @dataclass(frozen=True)
 class Visitor:
-    """A visitor with the repositories it may see and those it may give orders for."""
+    """A visitor, with the repositories that it may read and those for which it may give orders."""
 
     name: str
     sees: Callable[[str], bool]
@@ -51,7 +51,7 @@ PUBLIC_VISITOR = Visitor("everybody", allow_all, allow_none, sees_all=True)
 
 
 def make_csrf_token(token: str) -> str:
-    """Return the CSRF token for forms. It reveals nothing about the API token."""
+    """Return the CSRF token for forms. The API token cannot be derived from it."""
     return hmac.new(token.encode(), b"prd2pr: a form of the dashboard", sha256).hexdigest()
 
 

@@ -100,7 +100,7 @@ def make_attempt_bar(phase: PhaseMeasure) -> tuple[charts.Segment, ...]:
 
 
 def make_board_link(name: str, links: PageLinks) -> str:
-    """Return the address of the board that the costs page names `owner/repo:prd`."""
+    """Return the address of the board of a PRD, which the costs page names as `owner/repo:prd`."""
     repo, _, prd = name.rpartition(":")
     return f"{links.board(repo)}#prd-{prd}"
 
@@ -153,7 +153,7 @@ def render_board_page(links: PageLinks, page: PageContext, board: BoardView) -> 
 
 @dataclass(frozen=True)
 class OrderPanel:
-    """The orders about a page's subject, and whether the visitor may give one."""
+    """The orders about a page's subject, and whether the visitor may give another one."""
 
     orders: tuple[Asked, ...] = ()
     can_order: bool = False

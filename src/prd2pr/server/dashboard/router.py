@@ -277,7 +277,7 @@ def handle_log_out(context: DashboardContext, request: Request, form: Form) -> R
 
 
 def handle_circuit_reset(context: DashboardContext, request: Request, form: Form) -> Response:
-    """Submit the order to reset a circuit; the command itself runs on the branch."""
+    """Submit the order to reset a circuit breaker. A run on the branch executes it."""
     visit = require_verified_visit(context, request, form)
     found = {each.id: each for each in visit.reader.circuits(visit.repos)}.get(form.get("circuit", ""))
     if found is None or not visit.visitor.sees(found.repo):
@@ -291,7 +291,7 @@ def handle_circuit_reset(context: DashboardContext, request: Request, form: Form
 
 
 def handle_story_retry(context: DashboardContext, request: Request, form: Form) -> Response:
-    """Submit the order and redirect to the story's page, so that a reload does not submit it again."""
+    """Submit the order, then redirect to the story's page, so that a reload does not submit it again."""
     visit = require_verified_visit(context, request, form)
     repo, name = form.get("repo", ""), form.get("story", "")
     found = visit.reader.story(repo, name) if visit.visitor.sees(repo) else None

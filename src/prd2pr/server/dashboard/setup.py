@@ -36,7 +36,10 @@ class TokenAccess:
 
 
 def add_dashboard(app: FastAPI, context: ServerContext) -> None:
-    """Add the pages. They read from `app.state.reader` and, if there is a worker, use `app.state.order_service`."""
+    """Add the pages.
+
+    They read from `app.state.reader` and, if there is a worker, submit orders to `app.state.order_service`.
+    """
     public = urlsplit(context.settings.public_url)
     access: Access = TokenAccess(app)
     dashboard_context = DashboardContext(

@@ -37,7 +37,7 @@ SIGNATURE_PREFIX = b"sha256="
 
 
 def has_valid_signature(body: bytes, signature: bytes, secrets: Sequence[bytes]) -> bool:
-    """Return whether the signature was made with one of the secrets; two are valid during rotation.
+    """Return whether the signature was made with one of the secrets. Two are valid while a secret is being rotated.
 
     All secrets are tried, in constant time.
     """
@@ -55,7 +55,7 @@ def add_webhook(app: FastAPI, context: ServerContext) -> AbstractContextManager[
 
 
 def notify_stored(app: FastAPI, context: ServerContext, stored: Sequence[DeliverySummary]) -> None:
-    """Wake the worker, and refresh the projection of repositories whose branches may have moved."""
+    """Wake the worker, and refresh the displayed data of repositories whose branches may have moved."""
     if any(not each.ignored for each in stored):
         context.work_available.set()
     updater = getattr(app.state, "projection_updater", None)

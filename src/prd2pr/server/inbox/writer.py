@@ -1,6 +1,7 @@
-"""Group commit: one thread stores all deliveries, and those that arrive during a transaction share the next one.
+"""Group commit: one thread stores all deliveries.
 
-The disk is flushed once for many deliveries, and each request is answered only when its own delivery is durable.
+Deliveries that arrive during a transaction are stored together in the next one. The disk is flushed once for many
+deliveries, and each request is answered only when its own delivery is durable.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class BatchWriter:
                 self._write_batch(batch)
 
     def _take_batch(self) -> tuple[list[PendingDelivery], bool]:
-        """Wait for a delivery; return all pending ones, and False if the writer is closing."""
+        """Wait for a delivery. Return all pending ones, and whether the writer stays open."""
         first = self._pending.get()
         if first is None:
             return [], False

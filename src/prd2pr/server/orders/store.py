@@ -1,7 +1,7 @@
 """Orders in the database, with their requester and state.
 
-The order's delivery in the inbox shows whether a run has received it. The outcome is written once, by whoever learns it
-first.
+The order's delivery in the inbox shows whether a run has received it. The outcome is written once, by the first process
+that determines it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OrderRecord:
 
 @dataclass(frozen=True)
 class OrderTry:
-    """One delivery of an order to a run."""
+    """A delivery of an order to a run, which may be repeated."""
 
     order: str
     tries: int

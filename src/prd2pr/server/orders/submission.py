@@ -1,4 +1,7 @@
-"""Submit an order as an inbox delivery, in the transaction that records it; it is then processed like any delivery."""
+"""Submit an order as an inbox delivery, in the transaction that records it.
+
+The worker processes it like any delivery.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ class InboxOrderQueue:
 def submit_order(connection: Connection, repo: str, order: Order, turn: int) -> None:
     """Queue an order.
 
-    Each turn has its own delivery. The branch records the order's id, so a later turn sees what an earlier one did.
+    Each turn has a separate delivery. The branch records the order's id, so a later turn detects that an earlier one
+    executed it.
     """
     name, now = f"order-{order.id}.{turn}", read_database_time(connection)
     insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_orders([order]))])
@@ -45,6 +49,6 @@ def submit_order(connection: Connection, repo: str, order: Order, turn: int) -> 
 
 
 def make_own_delivery(name: str, repository: str, now: float, **inputs: str) -> InboxDelivery:
-    """Make a delivery in GitHub's format, so that workers read all deliveries the same way."""
+    """Make a delivery in GitHub's format, so that workers read all deliveries in the same way."""
     payload = {"repository": {"full_name": repository}, "inputs": {"delivery": name, "said": "", **inputs}}
     return InboxDelivery(name, ORDER_EVENT, json.dumps(payload).encode(), now, DeliverySummary(repository))

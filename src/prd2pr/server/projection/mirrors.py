@@ -18,7 +18,7 @@ from prd2pr.state.remote import Remote
 
 @dataclass(frozen=True)
 class HostedRepository:
-    """A repository that the App is installed in. `token` is called before each request."""
+    """A repository in which the App is installed. `token` is called before each request."""
 
     name: str
     url: str

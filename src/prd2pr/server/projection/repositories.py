@@ -1,4 +1,4 @@
-"""List the repositories that the App is installed in, each with a read-only token."""
+"""List the repositories in which the App is installed, each with a read-only token."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ MIGRATIONS = (
 
 @dataclass(frozen=True)
 class BranchRow:
-    """A PRD as last read. `stamp` changes whenever any part of it changes."""
+    """A PRD as stored by the last refresh. `stamp` changes whenever any part of it changes."""
 
     repo: str
     prd: str

@@ -121,7 +121,7 @@ class ProjectionWriter:
     # --- diffs --------------------------------------------------------------------------------------------------------
 
     def _complete(self, shelf: RepositoryShelf, repo: str, locations: dict[str, PrdLocation]) -> None:
-        """Read missing diffs one at a time, after the boards, so that boards do not wait for diffs."""
+        """Read missing diffs one at a time after the boards are stored, so that boards do not wait for diffs."""
         for location in locations.values():
             with self.database.reading() as connection:
                 digests = rows.read_story_digests(connection, repo, location.prd)

@@ -58,7 +58,7 @@ def make_github_web_url(settings: ServerSettings) -> str:
 
 
 def make_creation_url(settings: ServerSettings, organization: str, state: str) -> str:
-    """Return the URL to post the form to, in the settings of the account or organization."""
+    """Return the URL to which the form is posted, in the settings of the account or organization."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise UsageProblem(
             f"{organization!r} is not a valid organization", where="--organization", remedy="Write its login."
@@ -78,7 +78,7 @@ def make_installation_url(settings: ServerSettings, slug: str) -> str:
 def find_return_address(settings: ServerSettings, asked_host: str, port: int) -> str:
     """Return the known address of this server that matches the request's `Host`, or "" if none does.
 
-    It must be the address that the browser used, because the state is in a cookie of that host.
+    The address must be the one that the browser used, because the state is stored in a cookie of that host.
     """
     public = settings.public_url.rstrip("/")
     own = {f"{name}:{port}": f"http://{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
@@ -86,7 +86,7 @@ def find_return_address(settings: ServerSettings, asked_host: str, port: int) ->
 
 
 def check_public_url(settings: ServerSettings) -> str:
-    """Return a warning if GitHub cannot deliver to the public address, in which case it would refuse the App."""
+    """Return a warning if GitHub cannot deliver to the public address. GitHub would then refuse to create the App."""
     parts = urlsplit(settings.public_url)
     if (parts.hostname or "") in LOOPBACK:
         return (

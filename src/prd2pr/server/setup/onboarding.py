@@ -1,4 +1,4 @@
-"""Offer a set-up pull request to each repository that the App is newly installed in."""
+"""Open a set-up pull request in each repository in which the App is newly installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_OFFERS = 25
 class OnboardingResult:
     """The result of onboarding.
 
-    `left_out` lists the repositories beyond the limit; they can be onboarded by installing the App on them
+    `left_out` lists the repositories beyond the limit. They can be onboarded by installing the App on them
     individually.
     """
 
@@ -40,7 +40,7 @@ Offer = Callable[[int, str], SetupOffer]
 def onboard_repositories(
     event: AppInstalled, installations: Installations, make_offer: Offer, most: int = MAX_OFFERS
 ) -> OnboardingResult:
-    """Offer the set-up to each added repository.
+    """Open the set-up pull request in each added repository.
 
     A failure affects only its own repository, and repeating the call is safe.
     """

@@ -1,7 +1,7 @@
-"""`prd2pr serve --setup`: a page that creates the App, and the callback that GitHub redirects to.
+"""`prd2pr serve --setup`: a page that creates the App, and the callback to which GitHub redirects.
 
-Creating the App yields the server's key, so the page opens only with the word shown in the terminal. The callback is
-accepted once, with the state that this page gave to the same browser.
+Creating the App yields the server's key, so the page opens only with the code word shown in the terminal. The callback
+is accepted once, with the state that this page gave to the same browser.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAX_PENDING_STATES = 16  # opened pages whose callback has not arrived
 
 @dataclass
 class PendingStates:
-    """One state for each opened page; each is valid once, for an hour."""
+    """The states of opened pages, by which the callback is verified. Each is valid once, for an hour."""
 
     now: Callable[[], float] = time.time
     pending: dict[str, float] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class PendingStates:
         return state
 
     def consume(self, state: str, cookie: str) -> bool:
-        """Return whether the state is valid and belongs to this browser. It is used up either way."""
+        """Return whether the state is valid and belongs to this browser. The state cannot be used again."""
         ends = self.pending.pop(state, 0.0)
         return ends > self.now() and compare_digest(state.encode(), cookie.encode())
 

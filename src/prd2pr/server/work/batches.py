@@ -1,7 +1,7 @@
 """Batches in the inbox: all waiting deliveries of a repository, handled together by one dbos workflow.
 
-A batch does not change after it is taken, and every update here is idempotent: if a step runs again, or if it runs in a
-replica that has lost its workflow to another one, only the first execution has an effect.
+A batch does not change after it is taken, and every update here is idempotent: if a step is executed again, for example
+in another replica, only the first execution has an effect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_LANES = 500
 
 @dataclass(frozen=True)
 class BatchDelivery:
-    """A delivery of a batch, as passed to its effect."""
+    """A delivery of a batch, as passed to the effect that handles it."""
 
     guid: str
     event: str
@@ -77,7 +77,7 @@ def list_taken(database: Database) -> list[BatchKey]:
 
 
 def take_batch(database: Database, key: BatchKey) -> bool:
-    """Take all waiting deliveries of the lane, unless this batch is done; return whether any work is left.
+    """Take all waiting deliveries of the lane, unless this batch is done. Return whether any work is left.
 
     The batch is named after its oldest delivery. This locks the lane instead of its rows, because two replicas could
     lock the rows in different orders.
@@ -108,7 +108,7 @@ def read_payloads(database: Database, batch: str) -> list[tuple[str, bytes]]:
 
 
 def settle_batch(database: Database, batch: str, effect: str) -> list[float]:
-    """Record what was started; return the seconds since each delivery arrived."""
+    """Record the effect that was started. Return for each delivery the seconds since it arrived."""
     return _update_batch(database, MARK_DONE, {"id": batch, "effect": effect})
 
 

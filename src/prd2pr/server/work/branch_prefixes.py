@@ -1,4 +1,4 @@
-"""The prefix of PRD branches, from a repository's configuration."""
+"""The prefix of PRD branches, as set in a repository's configuration."""
 
 from __future__ import annotations
 

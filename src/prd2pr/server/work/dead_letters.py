@@ -1,4 +1,4 @@
-"""Dead letters, which are deliveries whose attempts are used up: list them, and queue them again on request."""
+"""Dead letters: deliveries without remaining attempts. List them, and queue them again on request."""
 
 from __future__ import annotations
 

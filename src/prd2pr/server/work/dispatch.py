@@ -40,7 +40,7 @@ class WorkflowDispatch:
         return str(run) if run else None
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:
-        """Start the workflow. An older workflow file receives only the inputs it supports."""
+        """Start the workflow. If its file is older, only the inputs that it supports are sent."""
         hub, mark = self.get_hub(batch.lane), make_run_mark(batch.id, turn)
         base, orders = hub.default_branch(), list_open_orders(self.database, batch.lane)
         run = start_workflow(hub, base, build_workflow_inputs(batch, mark, orders), mark, ask)
@@ -64,8 +64,8 @@ class WorkflowDispatch:
 def start_workflow(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: str, ask: RecordRequest) -> int | None:
     """Dispatch the workflow and return the run's id, or None if the workflow does not have these inputs.
 
-    An error of the first request is final. If a response was lost, an error of a later request says nothing about the
-    first one.
+    An error response to the first request is final. After a lost response, an error response to a repeated request does
+    not show whether the first one succeeded.
     """
     sent: list[str] = []
 

@@ -14,22 +14,22 @@ RecordRequest = Callable[[], None]
 
 
 class EffectUnclear(Prd2prError):
-    """A request was sent, and its outcome is unknown."""
+    """A request was sent, but its outcome is unknown."""
 
 
 class Effect(Protocol):
     """Starts the work for a batch.
 
-    `turn` counts from 1 to `MAX_STARTS`; each later turn follows a start whose work did not begin in time.
+    `turn` counts the starts from 1 to `MAX_STARTS`. The work is started again if it did not begin in time.
     """
 
     @property
     def settles_in(self) -> float:
-        """Seconds after a request during which its work may still appear."""
+        """Seconds after a request during which the requested work may still appear."""
         ...
 
     def find(self, batch: Batch) -> str | None:
-        """Return the mark of work already started for this batch in any turn."""
+        """Return the mark of work that was started for this batch in any turn."""
         ...
 
     def begin(self, batch: Batch, turn: int, ask: RecordRequest) -> str:

@@ -56,7 +56,7 @@ class EffectSelector(Protocol):
 
 class OrderChecker(Protocol):
     def check(self, order: str, tries: int) -> bool:
-        """Return whether the outcome of this try at the order is known."""
+        """Return whether the outcome of this attempt to execute the order is known."""
         ...
 
 
@@ -89,8 +89,8 @@ def get_engine_context() -> EngineContext:
 class WorkOutcome(TypedDict):
     """The outcome of starting an effect.
 
-    For `started`, `text` is the mark of the work. `refused` means that nothing was started, and `unclear` that
-    something may have been.
+    For `started`, `text` is the mark of the work. `refused` means that nothing was started, and `unclear` means that
+    the work may have been started.
     """
 
     kind: Literal["started", "not yet", "refused", "unclear"]
@@ -146,9 +146,9 @@ def ensure_started(key: BatchKey, earlier: EarlierRequest) -> WorkOutcome:
 
 @DBOS.step(name="start_effect")
 def start_effect(key: BatchKey, turn: int, earlier: EarlierRequest) -> WorkOutcome:
-    """Start the work, or find the work that an earlier attempt or an earlier execution of this step started.
+    """Start the work, or find work that was started by an earlier attempt or by an earlier execution of this step.
 
-    Only a definite answer counts as a refusal; after one, no started work is searched for.
+    If the response definitely was a refusal, the function does not search for started work.
     """
     context, batch = get_engine_context(), read_batch(get_engine_context().database, key)
     effect, request = context.effects.select(batch), read_request()
@@ -193,7 +193,7 @@ def read_time() -> float:
 
 
 def find_earlier_start(effect: Effect, batch: Batch, asked_at: float, mark: str) -> str:
-    """Return the mark of work started before, or "".
+    """Return the mark of work that was started earlier, or "".
 
     Waits as long as an earlier request may still be in flight.
     """
@@ -256,7 +256,7 @@ def enqueue_check(key: OrderTry, looks: int, delay: float = 0, name: str = "") -
 
 @DBOS.workflow(name="sweep", max_recovery_attempts=None)
 def run_sweep() -> float:
-    """Run a sweep and return the time up to which nothing is missing, where the next sweep starts."""
+    """Run a sweep. Return the time up to which all deliveries are known, where the next sweep starts."""
     context, now = get_engine_context(), read_time()
     last = DBOS.list_workflows(name="sweep", status="SUCCESS", sort_desc=True, limit=1, load_input=False)
     since = float(last[0].output or 0.0) if last else 0.0
@@ -370,10 +370,10 @@ class WorkEngine:
             DBOS._recover_pending_workflows(dead)
 
     def requeue_lost(self, batches: Iterable[BatchKey], orders: Iterable[OrderTry] = ()) -> None:
-        """Queue those batches and orders again that have no workflow. Read them before calling this.
+        """Queue the batches and orders that have no workflow. Read them before calling this.
 
-        It is unknown whether work was started for these batches. The name includes the minute, so that two replicas
-        queue a batch only once.
+        It is unknown whether work was started for these batches. The workflow's name includes the minute, so that two
+        replicas queue a batch only once.
         """
         live = DBOS.list_queued_workflows(load_input=False, load_output=False)
         outdated = {each.workflow_id for each in live if each.app_version not in (None, STEPS_VERSION)}

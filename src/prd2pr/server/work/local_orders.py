@@ -1,7 +1,7 @@
-"""An effect that executes orders in repositories on this machine, in a process that reports their outcome.
+"""An effect that executes orders in repositories on this machine, in a separate process that reports their outcome.
 
 The process runs neither models nor tests, nor any other program of the repository, which could read the App's key. It
-records a retry or reset, which the next run there follows.
+records a retry or reset, which the next run in that repository executes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find the outcome of orders that were given to a run.
 
-An order is done if the branch says so, and refused if the pull request has an answer. A run that ended without either
+An order is done if the branch records it, and refused if the pull request has a reply. A run that ended without either
 was killed, or cancelled while queued, so the order is submitted again.
 
 dbos queues the checks of an order one after another, and the outcome is written once.
@@ -106,12 +106,15 @@ class OrderTracker:
     def _may_still_finish(self, hub: GitHubHub, it: OrderRecord) -> bool:
         """Return whether a run in progress may still complete the order after the last attempt.
 
-        Cancelled runs report nothing, and the run in progress receives all orders.
+        A cancelled run reports nothing, and the run in progress receives all open orders.
         """
         return it.tries >= MAX_RUNS and bool(hub.active_runs(WORKFLOW))
 
     def _resubmit(self, it: OrderRecord, order: Order, url: str) -> None:
-        """Submit the order again or give it up, but wait if no run has received it because of too many older orders."""
+        """Submit the order again, or give up.
+
+        If no run has received it because of too many older orders, wait instead.
+        """
         if order not in list_open_orders(self.context.database, it.repo):
             return
         if it.tries >= MAX_RUNS:

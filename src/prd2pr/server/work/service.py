@@ -1,6 +1,6 @@
 """Background threads: one passes due work to the engine and, if there are several replicas, one records heartbeats.
 
-Nothing here delays an acknowledgement: a thread imports dbos after the server has started to listen.
+Nothing here delays the server's start: a thread imports dbos after the server has started to listen.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ GONE_ERRORS = (NotFoundThere, RepositoryArchived)
 
 
 class OnboardingEffect:
-    """An `Effect`. Repeating it finds the pull requests that are already open."""
+    """An `Effect` that opens set-up pull requests. Repeating it finds the pull requests that are already open."""
 
     settles_in = 0.0
 
@@ -30,7 +30,7 @@ class OnboardingEffect:
         self._offer = offering
 
     def find(self, batch: Batch) -> str | None:
-        """Return None, because offering again finds earlier offers."""
+        """Return None, because `begin` finds pull requests that are already open."""
         del batch
         return None
 

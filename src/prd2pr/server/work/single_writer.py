@@ -1,4 +1,4 @@
-"""A lock file that reserves a SQLite database for one server. The kernel releases it however the server ends."""
+"""A lock file that reserves a SQLite database for one server. The kernel releases it when the server's process ends."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A periodic sweep for deliveries that did not arrive, and for branches whose run has stopped.
 
-The sweep asks GitHub to redeliver the former. For the latter, it puts a delivery with a unique id into the inbox.
+The sweep asks GitHub to redeliver the deliveries. For each such branch, it puts a delivery with a unique id into the
+inbox.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class Sweeper:
         self._idle_heads: set[tuple[str, str]] = set()  # (repository, head) pairs that need no run
 
     def sweep(self, now: float, since: float) -> bool:
-        """Sweep everything since the last sweep at `since`; return whether it finished. Repeating it is safe."""
+        """Sweep everything since the last sweep at `since`. Return whether the sweep was complete.
+
+        Repeating it is safe.
+        """
         with open_delivery_log(self.hubs.key, self.context.settings.github_api_url, RETRY_POLICY) as app:
             try:
                 self.redeliver_missing(app, now, since)

@@ -39,7 +39,7 @@ class EffectsByLane:
 
 
 class NoEffect:
-    """The effect of a server without an App, which cannot start anything."""
+    """The effect of a server without an App. It cannot start any work."""
 
     settles_in = 0.0
 
@@ -57,7 +57,7 @@ class NoEffect:
 
 @contextmanager
 def open_engine(context: ServerContext, replica: str) -> Iterator[WorkEngine]:
-    """Open the engine with all effects that this server is configured for."""
+    """Open the engine with all effects for which this server is configured."""
     opened = open_local_engine if not context.settings.app_id else open_app_engine
     with opened(context, replica) as engine:
         yield engine

@@ -1,4 +1,4 @@
-"""`prd2pr serve token …` to manage API tokens, and `--rebuild` to discard data that can be read again from branches."""
+"""`prd2pr serve token …` manages API tokens; `--rebuild` discards data that can be read again from branches."""
 
 from __future__ import annotations
 
