@@ -49,7 +49,6 @@ STANDALONE: dict[str, str] = {
     "languages/golang/failures.py": "the same role as in the sibling languages",
     "languages/golang/manifest.py": "the same role as in the sibling languages",
     "languages/javascript/manifest.py": "the same role as in the sibling languages",
-    "languages/javascript/source_rules.py": "the same role as in the sibling languages",
     "languages/rust/canary.py": "the same role as in the sibling languages",
     "prd/issue_text.py": "pure; its importer reads events",
     "server/work/dead_letters.py": "the server's queries stay in the server; the command line only prints them",

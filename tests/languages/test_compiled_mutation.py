@@ -8,7 +8,7 @@ import pytest
 
 from prd2pr.domain.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.domain.results.mutation import MutantResult, MutationResult
-from prd2pr.languages.base import SourceContext, TestContext
+from prd2pr.languages.base import Language, SourceContext, TestContext
 from prd2pr.languages.golang import LANGUAGE as GO
 from prd2pr.languages.golang.build_errors import read_build_errors as go_thrown
 from prd2pr.languages.mutation_plan import Edit, Fault, MutationPlan, ReturnReplacement
@@ -140,6 +140,48 @@ def test_result_of_a_helper_must_be_used() -> None:
     for body, codes in {"let _ = check();": ["RED401"], "check();": ["RED401"], "check().unwrap();": []}.items():
         facts = RUST.check_tests("tests/a.rs", text.replace("BODY", body), TestContext("cargo test"))
         assert [each.code for each in facts] == codes, body
+
+
+GO_PROGRAM = """package main_test
+
+import (
+	"os/exec"
+	"testing"
+)
+"""
+GO_RUN = """
+func run(args ...string) string {
+	out, _ := exec.Command(bin, args...).Output()
+	return string(out)
+}
+"""
+GO_RUN_TEST = """
+func TestA(t *testing.T) {
+	if run("a") != "2" {
+		t.Fatal("no")
+	}
+}
+"""
+RUST_RUN = """
+const BIN: &str = env!("CARGO_BIN_EXE_shop");
+pub fn run(word: &str) -> Vec<u8> { std::process::Command::new(BIN).arg(word).output().unwrap().stdout }
+"""
+RUST_TEST = '#[test]\nfn a() { assert_eq!(run("a"), b"2"); }\n'
+
+
+def test_programs_started_by_helpers() -> None:
+    def check(language: Language, path: str, text: str, helper: str = "") -> list[str]:
+        functions = language.find_subject_functions("tests/common/mod.rs", helper)
+        return [each.code for each in language.check_tests(path, text, TestContext("x", subject_helpers=functions))]
+
+    go = GO_PROGRAM + GO_RUN_TEST
+    assert check(GO, "cmd/a_test.go", go + GO_RUN) == []
+    assert check(GO, "cmd/a_test.go", go, GO_PROGRAM + GO_RUN) == []
+    assert check(GO, "cmd/a_test.go", go, GO_PROGRAM + 'func run(args ...string) string { return "2" }\n') == ["RED410"]
+    rust = "mod common;\nuse common::run;\n" + RUST_TEST
+    assert check(RUST, "tests/a.rs", RUST_RUN + RUST_TEST) == []
+    assert check(RUST, "tests/a.rs", rust, RUST_RUN) == []
+    assert check(RUST, "tests/a.rs", rust, 'pub fn run(word: &str) -> Vec<u8> { b"2".to_vec() }\n') == ["RED410"]
 
 
 def test_shared_assertions_are_locked() -> None:

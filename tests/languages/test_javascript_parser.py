@@ -207,6 +207,71 @@ def test_existing_findings_are_not_reported_again() -> None:
     assert list(JAVASCRIPT.check_source("src/a.js", line, f"{line}export const b = 1;\n", SourceContext())) == []
 
 
+STARTS_BELOW = """
+import { execFile, execFileSync } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+"""
+CLI = 'const CLI = path.join(import.meta.dirname, "..", "bin", "tool");\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (CLI + 'const run = () => execFileSync(process.execPath, [CLI]);\nconst got = () => run("2");', []),
+        (CLI + "const go = promisify(execFile);\nasync function got() { return go(process.execPath, [CLI]); }", []),
+        ("const ROOT = path.resolve();\nconst got = () => execSync(`node ${ROOT}/bin/tool 2`);", []),
+        (CLI + 'const got = () => execFileSync("echo", ["2"]);', ["RED410"]),
+        (CLI + "const got = () => CLI.length;", ["RED410"]),
+        ('const got = () => execFileSync(process.execPath, ["-e", "console.log(2)"]);', ["RED410"]),
+    ],
+)
+def test_programs_started_through_constants_and_helpers(text: str, codes: list[str]) -> None:
+    test = f"{HEAD}{STARTS_BELOW}{text}\ntest('x', async () => {{ assert.equal(await got(), '2'); }});\n"
+    found = JAVASCRIPT.check_tests(PATH, test, TestContext("node:test"))
+    assert [fact.code for fact in found] == codes
+
+
+def test_script_that_nothing_loads_may_exit() -> None:
+    line = "process.exit(0);"
+    package = {"package.json": '{"name": "shop", "main": "src/index.js", "bin": {"tool": "bin/tool.js"}}'}
+    for other, codes in {
+        "spawnSync(process.execPath, ['../bin/tool.js']);": [],
+        "import { tool } from '../src/tool.js';": [],
+        "import '../bin/tool.js';": ["GRN404"],
+        "const CLI = path.join('..', 'bin', 'tool.js');\nawait import(CLI);": ["GRN404"],
+        "import 'shop/bin/tool';": ["GRN404"],
+        "import 'shop';": ["GRN404"],
+    }.items():
+        context = SourceContext(files={"bin/tool.js": line, "tests/a.test.js": other, **package})
+        found = JAVASCRIPT.check_source("bin/tool.js", "", line, context)
+        assert [fact.code for fact in found] == codes, other
+    for loading in ('"main": "bin/tool.js"', '"scripts": {"test": "node --import ./bin/tool.js --test"}'):
+        context = SourceContext(files={"bin/tool.js": line, "package.json": f"{{{loading}}}"})
+        assert [fact.code for fact in JAVASCRIPT.check_source("bin/tool.js", "", line, context)] == ["GRN404"], loading
+
+
+@pytest.mark.parametrize(
+    ("condition", "codes"),
+    [
+        ("require.main === module", []),
+        ("import.meta.main", []),
+        ("process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href", []),
+        ("isMain", []),
+        ("require.main !== module", ["GRN404"]),
+        ("import.meta.url", ["GRN404"]),
+        ("import.meta.url === import.meta.url", ["GRN404"]),
+        ("process.argv[1] || import.meta.main", ["GRN404"]),
+        ("other", ["GRN404"]),
+    ],
+)
+def test_main_program_may_exit(condition: str, codes: list[str]) -> None:
+    text = "const isMain = process.argv[1] === fileURLToPath(import.meta.url);\nconst other = true;\n"
+    text += f"if ({condition}) {{\n  process.exitCode = main();\n}}\n"
+    found = JAVASCRIPT.check_source("src/a.js", "", text, SourceContext(files={"src/b.js": "import './a.js';"}))
+    assert [fact.code for fact in found] == codes
+
+
 def test_literal_in_a_rule_is_no_example_table() -> None:
     tests = {PATH: HEAD + EARN + 'test("x", () => { assert.equal(earn(25), 2); assert.equal(earn(0), 0); });'}
     rule = "export function earn(x) {\n  if (x === 0) return 0;\n  return Math.floor(x / 10);\n}\n"

@@ -41,6 +41,7 @@ class TestContext:
     new_tests: frozenset[str] = frozenset()  # test ids without parameters
     planned: tuple[str, ...] = ()  # dotted names of planned code
     helpers: frozenset[str] = frozenset()  # asserting functions in other files
+    subject_helpers: frozenset[str] = frozenset()  # functions in other test files that use the project's code
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class SourceContext:
 
     tests: Mapping[str, str] = field(default_factory=dict)
     for_tests: frozenset[str] = frozenset()  # directories built only for tests
+    files: Mapping[str, str] = field(default_factory=dict)  # all files of the language, and `package.json`
 
 
 TestFacts = Callable[[str, str, TestContext], Iterable[Fact]]
@@ -87,6 +89,7 @@ class Language:
     # Takes manifests (path → text); returns directories that are built only for tests.
     find_test_directories: Callable[[Mapping[str, str]], frozenset[str]] = find_no_names
     find_asserting_functions: Callable[[str, str], frozenset[str]] = find_no_names  # takes a helper file
+    find_subject_functions: Callable[[str, str], frozenset[str]] = find_no_names  # takes a test file or helper file
     # Reports manifest changes other than dependencies, which GREEN and REFACTOR may not make.
     check_manifest: Callable[[str, str, str], Iterable[Fact]] = find_nothing
 

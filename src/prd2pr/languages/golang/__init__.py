@@ -14,6 +14,7 @@ from prd2pr.languages.golang.functions import list_signatures
 from prd2pr.languages.golang.manifest import check_manifest
 from prd2pr.languages.golang.return_values import FUNCTIONS
 from prd2pr.languages.golang.source_rules import RULES as SOURCE_RULES
+from prd2pr.languages.golang.subject import find_subject_functions
 from prd2pr.languages.golang.test_rules import RULES as TEST_RULES
 
 LANGUAGE = replace(
@@ -23,5 +24,6 @@ LANGUAGE = replace(
     check_source=SOURCE_RULES.check,
     list_signatures=list_signatures,
     make_wrong_expectations=EXPECTATIONS.make_wrong,
+    find_subject_functions=find_subject_functions,
     check_manifest=check_manifest,
 )

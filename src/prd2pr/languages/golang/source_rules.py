@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from prd2pr.domain.evidence import Fact
+from prd2pr.languages.base import SourceContext
 from prd2pr.languages.golang.assertions import find_assertion_names, find_assertions, find_comparisons
 from prd2pr.languages.golang.files import SYNTAX, is_test_file, read_package_name
 from prd2pr.languages.golang.functions import find_functions
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _CONTEXT = re.compile(r"\btesting\.(T|TB|F|B)\b")
 
 
-def _read_names(_: str, file: SyntaxFile) -> Names:
+def _read_names(_: str, file: SyntaxFile, __: SourceContext) -> Names:
     package = read_package_name(file.root)
     flags = {"main" if package == "main" else "", "test-helper" if "test" in package else ""}
     return {"flags": frozenset(flags)}

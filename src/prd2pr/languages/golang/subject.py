@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from prd2pr.languages.golang.files import read_package_name
+from prd2pr.languages.golang.files import SYNTAX, read_package_name
 from prd2pr.languages.golang.imports import read_imports
-from prd2pr.languages.syntax.nodes import get_text, walk
+from prd2pr.languages.syntax.nodes import get_field, get_text, list_children, walk
 from prd2pr.languages.syntax.queries import SyntaxFile
 from prd2pr.languages.syntax.subject import find_declared_names, follow_names
 
@@ -40,11 +40,25 @@ def find_foreign_names(file: SyntaxFile) -> frozenset[str]:
 def find_subject_names(file: SyntaxFile) -> frozenset[str]:
     """Return imported packages of the project, names of the same package, and names derived from them."""
     own = {each.local for each in read_imports(file.root) if each.is_own}
-    return follow_names(file, own | find_foreign_names(file))
+    starting = {name for name, body in _find_functions(file).items() if _starts_program(file, body)}
+    return follow_names(file, own | starting | find_foreign_names(file))
+
+
+def find_subject_functions(path: str, text: str) -> frozenset[str]:
+    """Return the functions of a test file that use the project's code or start a program."""
+    file = SYNTAX.read(path, text)
+    return find_subject_names(file) & _find_functions(file).keys()
+
+
+def _find_functions(file: SyntaxFile) -> dict[str, Node]:
+    found = list_children(file.root, "function_declaration")
+    return {get_text(get_field(node, "name")): node for node in found}
 
 
 def uses_subject(file: SyntaxFile, node: Node, names: frozenset[str]) -> bool:
     """Return whether the node mentions the tested code or starts a program, which may be the project's own."""
-    return file.syntax.mentions(node, names) or any(
-        get_text(match["use.head"]) in _STARTS for match in file.find("use", node)
-    )
+    return file.syntax.mentions(node, names) or _starts_program(file, node)
+
+
+def _starts_program(file: SyntaxFile, node: Node) -> bool:
+    return any(get_text(match["use.head"]) in _STARTS for match in file.find("use", node))

@@ -34,11 +34,11 @@ _NEVER = re.compile(r"^(len|cap) \( [^()]* \) (< 0|<= - ?1|== - ?\d+)$")
 _RANDOM = ("math/rand", "math/rand/v2", "crypto/rand")
 
 
-def _read_names(_: str, file: SyntaxFile, __: TestContext) -> Names:
+def _read_names(_: str, file: SyntaxFile, context: TestContext) -> Names:
     return {
         "contexts": find_assertion_names(file.root).contexts,
         "rand": frozenset().union(*(find_local_names(file.root, path) for path in _RANDOM)),
-        "subject": find_subject_names(file),
+        "subject": find_subject_names(file) | context.subject_helpers,
         "bound": frozenset(name for node in file.find_nodes("bound") for name in list_pattern_names(node)),
     }
 

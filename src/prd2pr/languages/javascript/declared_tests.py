@@ -53,7 +53,9 @@ class JavaScriptTest(TestFunction):
 def read_tests(path: str, text: str) -> ParsedTestFile:
     file, seen = SYNTAX.read(path, text), Counter[str]()
     own = {each.local: each for each in read_imports(file.root) if each.is_own}
-    starts = {line for match in file.find("use") if starts_program(match["use"]) for line in _list_lines(match["use"])}
+    starts = {
+        line for match in file.find("use") if starts_program(file, match["use"]) for line in _list_lines(match["use"])
+    }
     hooks = {line for match in file.find("hook") for line in _list_lines(match["hook.call"])}
     return ParsedTestFile(
         tests=tuple(_make_declared(path, each, text.splitlines(), seen) for each in find_tests(file)),

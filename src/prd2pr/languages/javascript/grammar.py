@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prd2pr.languages.javascript.files import select_grammar
 from prd2pr.languages.javascript.imports import read_imports, read_string
+from prd2pr.languages.javascript.scripts import is_under_main_check
 from prd2pr.languages.syntax.nodes import get_field, get_root, get_text, list_children, walk
 from prd2pr.languages.syntax.queries import Names, Predicate, Syntax, ancestors, is_inside
 
@@ -93,6 +94,15 @@ def _is_same_chain(each: Node, node: Node) -> bool:
     return False
 
 
+def _is_top_level(node: Node) -> bool:
+    return not is_inside(node, FUNCTION_KINDS)
+
+
+def _runs_on_import(node: Node, _: Sequence[str], names: Names) -> bool:
+    """Return whether the node runs in a process that loads the file, and not only in the program's own."""
+    return "script" not in names["flags"] and _is_top_level(node) and not is_under_main_check(node)
+
+
 _PREDICATES: dict[str, Predicate] = {
     "first-word-in?": lambda node, words, names: get_text(node).partition(".")[0] in names[words[0]],
     "joins-strings?": _joins_strings,
@@ -101,7 +111,8 @@ _PREDICATES: dict[str, Predicate] = {
     "read?": _is_read,
     "standard?": _is_standard,
     "strings?": _match_strings,
-    "top-level?": lambda node, _, __: not is_inside(node, FUNCTION_KINDS),
+    "on-import?": _runs_on_import,
+    "top-level?": lambda node, _, __: _is_top_level(node),
 }
 
 SYNTAX = Syntax("javascript", select_grammar, frozenset({"identifier"}), _PREDICATES)

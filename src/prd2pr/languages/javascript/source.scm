@@ -51,10 +51,10 @@
 
 ; --- ends the process or changes it
 ((call_expression function: (_) @callee) @GRN404
-  (#any-of? @callee "process.exit" "process.abort" "process.reallyExit" "process.kill") (#top-level? @callee)
+  (#any-of? @callee "process.exit" "process.abort" "process.reallyExit" "process.kill") (#on-import? @callee)
   (#set! message "`{callee}` ends the process when the file is loaded"))
 ((call_expression function: (_) @callee arguments: (arguments (string) @event)) @GRN404
-  (#any-of? @callee "process.on" "process.once") (#strings? @event "^(exit|beforeExit)$") (#top-level? @callee)
+  (#any-of? @callee "process.on" "process.once") (#strings? @event "^(exit|beforeExit)$") (#on-import? @callee)
   (#set! message "runs code when the process ends"))
 ((call_expression function: (_) @callee arguments: (arguments (string) @event) @given) @GRN404
   (#any-of? @callee "process.on" "process.once") (#strings? @event "^(exit|beforeExit)$")
@@ -62,10 +62,10 @@
   (#set! message "runs code when the process ends"))
 ((call_expression function: (_) @callee) @GRN404
   (#match? @callee "(?s)^(?=.*(\\.exec|\\.spawn|execSync|spawnSync|fork)$)(.*child_process|(cp|exec|execSync|spawnSync|fork)(\\.|$))")
-  (#top-level? @callee)
+  (#on-import? @callee)
   (#set! message "`{callee}` starts a program when the file is loaded"))
 ((assignment_expression left: (_) @target) @GRN404
-  (#member? @target "^process\\.exitCode") (#top-level? @target)
+  (#member? @target "^process\\.exitCode") (#on-import? @target)
   (#set! message "sets the exit status when the file is loaded"))
 ((call_expression function: (_) @callee arguments: (arguments (_) @target)) @GRN407
   (#any-of? @callee "Object.defineProperty" "Object.assign" "Object.setPrototypeOf" "Reflect.set")

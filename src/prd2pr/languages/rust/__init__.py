@@ -15,6 +15,7 @@ from prd2pr.languages.rust.functions import list_signatures
 from prd2pr.languages.rust.manifest import check_manifest, find_test_directories, make_release_edits
 from prd2pr.languages.rust.return_values import FUNCTIONS
 from prd2pr.languages.rust.source_rules import RULES as SOURCE_RULES
+from prd2pr.languages.rust.subject import find_subject_functions
 from prd2pr.languages.rust.test_rules import RULES as TEST_RULES
 
 LANGUAGE = replace(
@@ -27,5 +28,6 @@ LANGUAGE = replace(
     make_release_edits=make_release_edits,
     find_test_directories=find_test_directories,
     find_asserting_functions=find_asserting_functions,
+    find_subject_functions=find_subject_functions,
     check_manifest=check_manifest,
 )

@@ -24,7 +24,7 @@ _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "d
 _AT_START = re.compile(r"^ctor\b|link_section|^used\b|^(unsafe \( )?no_mangle")
 
 
-def _read_names(path: str, _: SyntaxFile) -> Names:
+def _read_names(path: str, _: SyntaxFile, __: SourceContext) -> Names:
     """Return the flags that queries test for a file.
 
     Only a program (`main.rs`, or a file in `bin/`) may read its arguments.

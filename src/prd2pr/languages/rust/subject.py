@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from prd2pr.languages.rust.files import SYNTAX
 from prd2pr.languages.rust.use_declarations import GLOB, find_own_crates, read_uses
 from prd2pr.languages.syntax.nodes import get_field, get_text, walk
 from prd2pr.languages.syntax.queries import SyntaxFile
@@ -21,6 +22,7 @@ _WORDS = """
 BUILT_IN = frozenset(_WORDS.split())
 _NO_CRATES = frozenset({"std", "core", "alloc", "self", "super", "common", "rand"})
 _STARTS = ("CARGO_BIN_EXE_", "cargo_bin")
+_NAMED = frozenset({"function_item", "const_item", "static_item"})
 
 
 @lru_cache(maxsize=64)
@@ -35,6 +37,13 @@ def find_subject_names(file: SyntaxFile) -> frozenset[str]:
     return follow_names(file, names, BUILT_IN)
 
 
+def find_subject_functions(path: str, text: str) -> frozenset[str]:
+    """Return the functions of a test file or helper module that use the project's code or start its program."""
+    file = SYNTAX.read(path, text)
+    functions = (node for node in walk(file.root) if node.type == "function_item")
+    return find_subject_names(file) & {get_text(get_field(node, "name")) for node in functions}
+
+
 def find_crates_in_paths(file: SyntaxFile) -> set[str]:
     """Return crates used by path, as in `shop::points::redeem(2)`, that the file neither declares nor imports."""
     known = {each.local for each in read_uses(file.root)} | _find_declared(file)
@@ -42,8 +51,8 @@ def find_crates_in_paths(file: SyntaxFile) -> set[str]:
 
 
 def _starts_program(node: Node) -> bool:
-    """Return whether the function starts the project's program."""
-    return node.type == "function_item" and any(sign in get_text(node) for sign in _STARTS)
+    """Return whether the function starts the project's program, or the constant contains its path."""
+    return node.type in _NAMED and any(sign in get_text(node) for sign in _STARTS)
 
 
 def _find_path_roots(root: Node) -> set[str]:

@@ -38,7 +38,7 @@ def _read_names(_: str, file: SyntaxFile, context: TestContext) -> Names:
     return {
         "asserting": find_helpers(file.root) | context.helpers,
         "idle": find_idle_functions(file.root),
-        "subject": find_subject_names(file),
+        "subject": find_subject_names(file) | context.subject_helpers,
     }
 
 

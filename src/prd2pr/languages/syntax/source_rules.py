@@ -36,7 +36,7 @@ class SourceChange:
 class SourceRules:
     syntax: Syntax
     is_source: Callable[[str], bool]
-    read_names: Callable[[str, SyntaxFile], Names]  # used by the predicates of the query
+    read_names: Callable[[str, SyntaxFile, SourceContext], Names]  # used by the predicates of the query
     find_examples: Callable[[SyntaxFile], Iterable[Example]]  # examples in a test file
     find_expected: Callable[[SyntaxFile], Iterable[str]]  # literals of a test file
     find_more: Callable[[str, SyntaxFile], Iterable[Found]] = lambda _, __: ()  # checks that a query cannot express
@@ -49,17 +49,17 @@ class SourceRules:
         if not self.is_source(path):
             return
         change = SourceChange(path, self.syntax.read(path, before), self.syntax.read(path, after), context)
-        known = {(code, message) for code, message, _ in self._find(path, change.before)}
-        for code, message, node in self._find(path, change.after):
+        known = {(code, message) for code, message, _ in self._find(change, change.before)}
+        for code, message, node in self._find(change, change.after):
             if (code, message) not in known:
                 yield Fact(code=code, path=path, line=get_line(node), message=message)
         yield from self.compare(change)
         yield from self._compare_values(change)
 
-    def _find(self, path: str, file: SyntaxFile) -> Iterator[Found]:
+    def _find(self, change: SourceChange, file: SyntaxFile) -> Iterator[Found]:
         if file.text:
-            yield from file.find_facts("source", self.read_names(path, file))
-            yield from self.find_more(path, file)
+            yield from file.find_facts("source", self.read_names(change.path, file, change.context))
+            yield from self.find_more(change.path, file)
 
     def _compare_values(self, change: SourceChange) -> Iterator[Fact]:
         tests = [self.syntax.read(path, text) for path, text in change.context.tests.items()]

@@ -96,6 +96,8 @@ class LanguageAnalysis(StepAnalysis):
         kept = tuple(test for test in comparison.regressed if test not in tests.carried)
         vanished = tuple(test for test in comparison.vanished if strip_test_parameters(test) not in tests.carried)
         fresh = frozenset(strip_test_parameters(test) for test in tests.fresh)
+        failures = (result.failure for result in head.results)
+        helpers = self._parse_tests(self._tests_after, {each.path for each in failures if each} - {*modules})
         missing = _list_missing_names(head)
         declared = [test for file in after.values() for test in file.tests]
         collected = {strip_test_parameters(result.id) for result in head.results}
@@ -108,7 +110,7 @@ class LanguageAnalysis(StepAnalysis):
             "project_names": self._list_project_names(missing),
             "flat_layout": not self._source_after or any("/" not in path for path in self._source_after),
             "called": _list_called_names(after.values()),
-            "subject_lines": {path: file.subject_lines for path, file in after.items()},
+            "subject_lines": {path: file.subject_lines for path, file in {**helpers, **after}.items()},
             "facts": (
                 *self._find_test_facts(touched, fresh),
                 *find_reclaimed_declarations(before, after, self._find_failing_bodies(base), fresh),
@@ -117,9 +119,11 @@ class LanguageAnalysis(StepAnalysis):
         return RedReading(tests, comparison.model_copy(update={"regressed": kept, "vanished": vanished}), fields)
 
     def _find_test_facts(self, touched: Iterable[str], fresh: frozenset[str]) -> Iterator[Fact]:
-        context = TestContext(self.case.stack.runner, fresh, self.case.planned, self._find_assertion_helpers())
+        shared = self._find_assertion_helpers()
         for path in touched:
             if path in self._tests_after:
+                drivers = self._find_subject_helpers(path)
+                context = TestContext(self.case.stack.runner, fresh, self.case.planned, shared, drivers)
                 yield from collect_facts(self.language.check_tests, path, self._tests_after[path], context)
 
     def _find_assertion_helpers(self) -> frozenset[str]:
@@ -129,6 +133,14 @@ class LanguageAnalysis(StepAnalysis):
         shared |= {path: text for path, text in self._source_after.items() if path.startswith(built_for_tests)}
         return frozenset(
             name for path, text in shared.items() for name in self.language.find_asserting_functions(path, text)
+        )
+
+    def _find_subject_helpers(self, path: str) -> frozenset[str]:
+        """Return the functions in test files next to this one, or below it, that use the project's code."""
+        home = f"{path.rpartition('/')[0]}/".removeprefix("/")
+        near = {other: text for other, text in self._tests_after.items() if other.startswith(home) and other != path}
+        return frozenset(
+            name for other, text in near.items() for name in self.language.find_subject_functions(other, text)
         )
 
     def _find_failing_bodies(self, base: RunReport) -> dict[str, str]:
@@ -194,7 +206,9 @@ class LanguageAnalysis(StepAnalysis):
 
     def find_source_facts(self, tests: set[str]) -> tuple[Fact, ...]:
         shown = {path: text for path, text in self._tests_before.items() if path in tests}
-        context = SourceContext(shown, self._test_directories)
+        packages = self.pair.head.texts(lambda path: path.endswith("package.json"))
+        files = {**self._source_after, **self._tests_after, **packages}
+        context = SourceContext(shown, self._test_directories, files)
         before, after = self._source_before, self._source_after
         found = [
             fact
