@@ -316,6 +316,19 @@ class SmokeSettings(ConfigSection):
     timeout_seconds: PositiveCount = Field(default=30, description="Time limit for this run.")
 
 
+class Permissions(ConfigSection):
+    mode: Literal["acceptAll", "acceptEdits", "ask", "reject"] = Field(
+        default="acceptAll",
+        description="acceptAll: edits of workers go to the gates, and `command:` programs run with your rights. "
+        "acceptEdits: `command:` programs run in the sandbox, with network. ask: also, a person accepts each change at "
+        "the terminal before it is committed. reject: workers change nothing; plans and commits by people still work.",
+    )
+    programs: tuple[NonEmpty, ...] | None = Field(
+        default=None,
+        description="The only programs that `command:` workers and `setup` may start, as names or absolute paths.",
+    )
+
+
 class Tracker(ConfigSection):
     kind: Literal["github", "none"] = Field(default="github", description="Where stories are tracked as issues.")
     sub_issues: bool = Field(default=True, description="Create a sub-issue of the tracking issue for each story.")
@@ -490,6 +503,7 @@ class Config(ConfigSection):
         "preferred: use what is available, and verdicts name what is missing; off: no sandbox, and verdicts say so; "
         "auto: required in GitHub Actions, preferred elsewhere.",
     )
+    permissions: Permissions = Field(default_factory=Permissions, description="What workers may do.")
     docs: Annotated[Docs, BeforeValidator(_switch_off, json_schema_input_type=Docs | Literal["off", False])] = Field(
         default_factory=Docs, description="The living docs."
     )

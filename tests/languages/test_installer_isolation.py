@@ -222,3 +222,53 @@ pathlib.Path("link").symlink_to({str(secret)!r})
     shown = _list_visible_paths(python)
     assert str(python.parents[2]) in shown
     assert not [path for path in shown if Path(path).is_relative_to(secret.parent) or path in ("/", "/root")]
+
+
+def list_programs(*names: str) -> Installer:
+    return Installer(programs=(os.path.realpath(sys.executable), *names))
+
+
+@isolated
+def test_an_installer_starts_only_listed_programs_and_what_it_installs(tmp_path: Path) -> None:
+    python = os.path.realpath(sys.executable)
+    script = """
+        import json, subprocess
+        from pathlib import Path
+
+        def attempt(*argv):
+            try:
+                return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+            except OSError as error:
+                return type(error).__name__
+
+        Path("node_modules/own").mkdir(parents=True)
+        Path("node_modules/own/tool").write_text(f"#!{python}\\nprint('installed')\\n")
+        Path("node_modules/own/tool").chmod(0o755)
+        found = [attempt("/bin/echo", "hello"), attempt("node_modules/own/tool")]
+        Path("node_modules/found.json").write_text(json.dumps(found))
+    """.replace("{python}", python)
+
+    def find_started(place: Path, installer: Installer) -> list[str]:
+        stack = Stack(runner="vitest", setup=((python, "-c", dedent(script)),))
+        made = Dependencies(place, installer).prepare(stack, {"package.json": b"{}"})
+        found: list[str] = json.loads((made / "node_modules" / "found.json").read_text())
+        return found
+
+    assert find_started(tmp_path / "free", Installer()) == ["hello", "installed"]
+    assert find_started(tmp_path / "listed", list_programs()) == ["FileNotFoundError", "installed"]
+
+
+@isolated
+def test_an_unlisted_installer_is_refused(tmp_path: Path) -> None:
+    stack = Stack(runner="vitest", setup=(("sh", "-c", "mkdir node_modules"),))
+    with pytest.raises(SetupProblem, match=r"^`sh` ") as refused:
+        Dependencies(tmp_path, list_programs()).prepare(stack, {"package.json": b"{}"})
+    assert "`permissions: programs:`" in refused.value.remedy
+
+
+@isolated
+def test_a_virtual_environment_is_made_with_only_python_on_the_list(tmp_path: Path) -> None:
+    python = os.path.realpath(sys.executable)
+    setup = ((python, "-m", "venv", ".venv"), (".venv/bin/python", "-m", "pip", "--version"))
+    made = Dependencies(tmp_path, list_programs()).prepare(Stack(runner="pytest", setup=setup), {})
+    assert (made / ".venv" / "bin" / "python").exists()

@@ -3,5 +3,5 @@
 Offers the table of roles, their prompts, tools and reply parser, and the workspace that they edit. `models` contains
 the adapters of model providers, and `outputs` the typed answers of the roles.
 
-May import `planning`, `memory`, `verification`, `languages`, `prd` and `domain`.
+May import `planning`, `memory`, `verification`, `languages`, `sandbox`, `prd` and `domain`.
 """

@@ -51,6 +51,9 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
         if not getattr(options, "yes", True) and asks_for_approval(session.config):
             confirmed = replace(session.constraints, confirm_plan=PlanPrompt(session, progress))
             session = replace(session, constraints=confirmed)
+        if session.config.permissions.mode == "ask" and sys.stdin.isatty():
+            asked = replace(session.constraints, confirm_edits=EditPrompt(session, progress))
+            session = replace(session, constraints=asked)
         with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
             preload = threading.Thread(target=preload_publishing, daemon=True)
             preload.start()
@@ -106,6 +109,20 @@ class PlanPrompt:
         return NoAction("waiting", f"the plan of {self.session.prd.path} {why} (`approval: plan`)", remedy)
 
 
+@dataclass
+class EditPrompt:
+    """Shows the edits of a worker that a gate accepted, and asks whether to commit them."""
+
+    session: Session
+    progress: Terminal
+
+    def __call__(self, what: str, before: str, after: str) -> bool:
+        self.progress.close()
+        sys.stderr.write(f"{self.session.git.patch(before, after)}\nCommit {what}? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def count_workers(options: argparse.Namespace, *, sequential: bool) -> int:
     """Return how many stories may be worked on in parallel."""
     requested: int | None = getattr(options, "workers", None)
@@ -115,7 +132,7 @@ def count_workers(options: argparse.Namespace, *, sequential: bool) -> int:
         return 1
     with open_repository(options.repo) as git:
         config = read_config(git, git.rev("HEAD"))
-    if uses_human(make_model_selection(config, options.model)):
+    if uses_human(make_model_selection(config, options.model)) or config.permissions.mode == "ask":
         return 1
     return compute_pool_size(config.workers if requested is None else requested, os.cpu_count() or 1)
 

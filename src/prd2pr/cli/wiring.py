@@ -116,6 +116,7 @@ def make_model_opener(
         model = open_model(
             spec,
             prices=config.prices,
+            permissions=config.permissions,
             on_retry=lambda retry: progress.say("retry", why=retry.why, seconds=retry.seconds),
         )
         edits_files = is_self_editing(spec, model)

@@ -17,7 +17,7 @@ from prd2pr.domain.results.isolation import NONE, list_missing_protections
 from prd2pr.sandbox.child_process import Child, PipeEnds, UnsupervisedChild
 from prd2pr.sandbox.client import SandboxedChild, get_sandbox_client
 from prd2pr.sandbox.interpreter import find_installed_interpreter, find_interpreter_paths
-from prd2pr.sandbox.jail.plan import Privilege, ResourceLimits, SandboxPlan
+from prd2pr.sandbox.jail.plan import Privilege, ProgramRules, ResourceLimits, SandboxPlan
 from prd2pr.sandbox.visible_files import OWN_PROGRAMS, is_below, list_visible_paths
 
 MAX_MEMORY = 4 << 30
@@ -126,12 +126,14 @@ def start_test_process(
     seconds: int,
     ends: PipeEnds,
     network: bool = False,
+    programs: ProgramRules | None = None,
+    separate_errors: bool = False,
 ) -> Child:
     """Start the process in the detected sandbox, or without one if none is available."""
     if sandbox.privilege is None and not sys.platform.startswith("linux"):
         return UnsupervisedChild(argv, cwd=places.directory, environment=environment, ends=ends)
     plan = make_sandbox_plan(sandbox.privilege, python, argv, environment, places, user=user, seconds=seconds)
-    plan["network"] = network
+    plan |= {"network": network, "programs": programs, "separate_errors": separate_errors}
     child: SandboxedChild = get_sandbox_client(sandbox.privilege).start_child(plan, ends)
     return child
 
@@ -159,6 +161,8 @@ def make_sandbox_plan(
         owner=(os.getuid(), os.getgid()),
         passwd=f"root:x:0:0::/:/usr/sbin/nologin\ntests:x:{user}:{user}::{places.home}:/bin/sh\n",
         limits=make_resource_limits(seconds),
+        programs=None,
+        separate_errors=False,
         network=False,
         dry_run=dry_run,
     )

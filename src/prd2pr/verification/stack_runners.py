@@ -34,7 +34,8 @@ from prd2pr.verification.run_cache import IdentifiedRunner
 def open_dependencies(cache: Path, config: Config, read_base: Callable[[str], bytes | None]) -> Dependencies:
     """Open the directory of installed dependencies. `PRD2PR_DEPENDENCIES` may name one that several clones share."""
     shared = os.environ.get("PRD2PR_DEPENDENCIES")
-    installer = Installer(sandboxed=config.sandbox != "off", variables=config.setup_variables)
+    programs = config.permissions.programs
+    installer = Installer(sandboxed=config.sandbox != "off", variables=config.setup_variables, programs=programs)
     return Dependencies(Path(shared) if shared else cache / "dependencies", installer, read_base)
 
 

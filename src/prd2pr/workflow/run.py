@@ -313,22 +313,44 @@ def run_phase_step(session: Session, position: Position, phase: Phase) -> str | 
     started = session.clock.monotonic()
     prewarm_suite(session, position, phase)
     position, human_work = judge_human_work(session, position, phase)
-    outcome = commit_phase(session, position, human_work or run_phase_with_retries(session, position, phase), started)
+    outcome = (None if human_work else find_permission_refusal(session, phase)) or commit_phase(
+        session, position, human_work or run_phase_with_retries(session, position, phase), started
+    )
+    if isinstance(outcome, NoAction):
+        return outcome
     if isinstance(outcome, NotRefactored):
         note = outcome.note
         return (
             NoAction("nothing", note) if session.target.integrates else commit_no_refactoring(session, position, note)
         )
-    if isinstance(outcome, Stuck) and outcome.unmet:
-        return split_unmet(session, position, outcome)
-    if isinstance(outcome, Stuck) and outcome.is_own:
-        session.progress.say("note", text=f"{position.story.id} is blocked: {outcome.reason}")
-        return commit_block(session, position, outcome.reason, blocks_project=False)
     if isinstance(outcome, Stuck):
-        return block_story(session, position, phase, outcome)
+        return commit_stuck(session, position, phase, outcome)
     if outcome.phase.withheld:
         return run_fused_green(session, outcome.head, position, outcome.phase)
     return outcome.head
+
+
+def commit_stuck(session: Session, position: Position, phase: Phase, stuck: Stuck) -> str | NoAction:
+    if stuck.unmet:
+        return split_unmet(session, position, stuck)
+    if stuck.is_own:
+        session.progress.say("note", text=f"{position.story.id} is blocked: {stuck.reason}")
+        return commit_block(session, position, stuck.reason, blocks_project=False)
+    return block_story(session, position, phase, stuck)
+
+
+def find_permission_refusal(session: Session, phase: Phase) -> NoAction | None:
+    """Return why no worker may be asked for this phase. Integration only moves tests and writes documents."""
+    mode = session.config.permissions.mode
+    if phase is Phase.INTEGRATED or mode not in ("ask", "reject"):
+        return None
+    if mode == "reject":
+        remedy = "push commits yourself, which are judged, or set another mode in .prd2pr.yml of the base branch"
+        return NoAction("waiting", "no worker may change files (`permissions: {mode: reject}`)", remedy)
+    if session.constraints.confirm_edits is None:
+        remedy = "call prd2pr run in a terminal; on GitHub, /tdd design, /tdd test and /tdd code make drafts"
+        return NoAction("waiting", "nobody can be asked about edits here (`permissions: {mode: ask}`)", remedy)
+    return None
 
 
 def split_unmet(session: Session, position: Position, stuck: Stuck) -> str | NoAction:
@@ -371,13 +393,15 @@ class CommittedPhase:
 
 def commit_phase(
     session: Session, position: Position, outcome: PhaseOutcome, started: float
-) -> CommittedPhase | Stuck | NotRefactored:
+) -> CommittedPhase | Stuck | NotRefactored | NoAction:
     """Commit an accepted phase.
 
     A commit that would publish a secret counts as a refused attempt: a role tries again, and any other phase stops with
     Stuck.
     """
     while isinstance(outcome, AcceptedPhase):
+        if (refusal := find_edit_objection(session, position, outcome)) is not None:
+            return refusal
         log_position = len(session.log.lines), len(session.log.steps)
         try:
             head = commit_accepted_phase(session, position, outcome, session.clock.monotonic() - started)
@@ -389,6 +413,20 @@ def commit_phase(
         else:
             return CommittedPhase(head, outcome)
     return outcome
+
+
+def find_edit_objection(session: Session, position: Position, passed: AcceptedPhase) -> NoAction | None:
+    """Ask a person about the edits of a worker that the gate accepted."""
+    confirm = session.constraints.confirm_edits
+    edited = passed.judged.attempt > 0 and passed.phase is not Phase.INTEGRATED
+    if confirm is None or not edited or passed.judged.code_tree == position.code_tree:
+        return None
+    what = f"{passed.phase.value} of {position.story.id}"
+    if confirm(what, position.code_tree, passed.judged.code_tree):
+        return None
+    return NoAction(
+        "waiting", f"{what} was not accepted, so nothing was committed", "the next run asks the worker again"
+    )
 
 
 def add_secret_finding(judged: JudgedAttempt, error: SecretFound) -> JudgedAttempt:
@@ -408,6 +446,8 @@ def run_fused_green(session: Session, head: str, position: Position, red: Accept
     started = session.clock.monotonic()
     green = commit_phase(session, after, run_withheld_green(session, after, red.withheld), started)
     assert not isinstance(green, NotRefactored), "GREEN never returns NotRefactored"
+    if isinstance(green, NoAction):
+        return green
     return block_story(session, after, Phase.GREEN, green) if isinstance(green, Stuck) else green.head
 
 

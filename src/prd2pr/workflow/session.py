@@ -155,6 +155,8 @@ class Constraints:
     secrets: Secrets = field(default_factory=Secrets)  # must not appear in commits or prompts
     # Asks a person at the terminal about a plan; returns why nothing is built from it, or None.
     confirm_plan: Callable[[Backlog], NoAction | None] | None = None
+    # Asks a person at the terminal about accepted edits: what, the tree before and after.
+    confirm_edits: Callable[[str, str, str], bool] | None = None
 
 
 @dataclass(frozen=True)

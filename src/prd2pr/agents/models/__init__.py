@@ -1,6 +1,7 @@
 """Adapters of model providers: Anthropic, OpenAI-compatible servers, programs, people, recordings and plugins.
 
-`open_model` opens a model by name and imports only its adapter. May import `domain`, `state` and `errors`.
+`open_model` opens a model by name and imports only its adapter. May import `domain`, `state`, `config`, `languages`,
+`sandbox` and `errors`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from prd2pr.agents.models.base import Model
 from prd2pr.agents.models.credentials import read_anthropic_key
 from prd2pr.agents.models.retry import MODEL_RETRIES
 from prd2pr.agents.models.usage import Prices, estimate_next_call
+from prd2pr.config import Permissions
 from prd2pr.errors import ModelMissing
 from prd2pr.retry import RetryNotice, RetryPolicy, ignore_retry
 
@@ -35,6 +37,7 @@ class ModelContext:
     cwd: Path
     stdin: TextIO
     stdout: TextIO
+    permissions: Permissions | None = None
 
 
 def open_model(
@@ -47,6 +50,7 @@ def open_model(
     cwd: Path | None = None,
     stdin: TextIO | None = None,
     stdout: TextIO | None = None,
+    permissions: Permissions | None = None,
 ) -> Model:
     """Open the model named by `spec`; raise ModelMissing, with a remedy, if it is not available.
 
@@ -60,6 +64,7 @@ def open_model(
         cwd=cwd or Path.cwd(),
         stdin=stdin or sys.stdin,
         stdout=stdout or sys.stdout,
+        permissions=permissions,
     )
     return KINDS[kind].open(rest, surroundings)
 
@@ -93,7 +98,7 @@ def _open_openai(name: str, around: ModelContext) -> Model:
 def _open_command(command: str, around: ModelContext) -> Model:
     from prd2pr.agents.models.command import CommandModel
 
-    return CommandModel(command, env=around.env, prices=around.prices, cwd=around.cwd)
+    return CommandModel(command, env=around.env, prices=around.prices, cwd=around.cwd, permissions=around.permissions)
 
 
 def _open_human(_: str, around: ModelContext) -> Model:

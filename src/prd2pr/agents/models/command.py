@@ -20,7 +20,8 @@ directory; its writes are checked afterwards.
 
 It runs without a shell, in its own process group that is killed at the end. It sees none of our keys, but only the
 variables in `PASSED_VARIABLES` and those that PRD2PR_COMMAND_ENV names (comma-separated). An argument that names a file
-is made absolute when the model is opened, so that `command:python3 worker.py` works from any working directory.
+is made absolute when the model is opened, so that `command:python3 worker.py` works from any working directory. Unless
+`permissions` allow everything, it runs in the sandbox (`command_sandbox.py`).
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from prd2pr.agents.models.base import Reply, Request
+from prd2pr.agents.models.command_sandbox import CommandSandbox
 from prd2pr.agents.models.message_blocks import block_to_json, content_from_json, stop_from_json
 from prd2pr.agents.models.usage import Prices, Usage, estimate_call, find_price
+from prd2pr.config import Permissions
 from prd2pr.domain.costs.budget import CallEstimate
 from prd2pr.domain.records import Spend
 from prd2pr.errors import ModelMissing, ModelProblem
@@ -55,11 +58,22 @@ MAX_TAIL_BYTES = 2_000
 
 class CommandModel:
     def __init__(
-        self, command: str, *, env: Mapping[str, str], prices: Prices, timeout: float = 1800.0, cwd: Path | None = None
+        self,
+        command: str,
+        *,
+        env: Mapping[str, str],
+        prices: Prices,
+        timeout: float = 1800.0,
+        cwd: Path | None = None,
+        permissions: Permissions | None = None,
     ) -> None:
         self.name = f"command:{command}"
         self._argv = resolve_argv(command, env, cwd or Path.cwd())
         self._env = select_environment(env)
+        self._sandbox: CommandSandbox | None = None
+        if permissions and permissions != Permissions():
+            extra = {name: value for name, value in self._env.items() if name not in PASSED_VARIABLES}
+            self._sandbox = CommandSandbox(self.name, tuple(self._argv), self._env, extra, permissions.programs)
         self._prices = prices
         self._timeout = timeout
         self._largest: dict[str, int] = {}  # tokens of the largest call so far, by role
@@ -94,7 +108,12 @@ class CommandModel:
             stdin.write(request.encode())
             stdin.seek(0)
             place = workspace or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prd2pr-command-")))
-            status = self._wait_for(stdin, stdout, stderr, place)
+            if self._sandbox:
+                status, complaint = self._sandbox.run(stdin, stdout, stderr, place, self._timeout)
+                if complaint:
+                    raise self._problem(f"The command was stopped: {complaint}", "Run `prd2pr doctor`.")
+            else:
+                status = self._wait_for(stdin, stdout, stderr, place)
             if status is None:
                 what = f"The command gave no answer within {self._timeout:.0f} s"
                 raise self._problem(what, "Make it faster, or split the story.", _read_tail(stderr))

@@ -200,7 +200,7 @@ def check_stacks(git: Git, config: Config) -> Iterator[SetupCheck]:
 
 
 def run_model_check(_: Git, config: Config) -> SetupCheck:
-    model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default)
+    model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default, permissions=config.permissions)
     priced = config.budget.model_dump(exclude_none=True)
     if any(name.startswith("usd") for name in priced) and not config.prices:
         return SetupCheck(

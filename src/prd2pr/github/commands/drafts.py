@@ -138,6 +138,8 @@ def draft_design(session: Session, position: Position) -> WorkNote | Stuck:
 
 
 def draft_work(session: Session, position: Position, request: CommandRequest) -> WorkNote | Stuck:
+    if session.config.permissions.mode == "reject":
+        return Stuck("no worker may change files (`permissions: {mode: reject}` in .prd2pr.yml)")
     role = DRAFT_ROLES[request.command.name]
     assignment = make_work_assignment(session, position, role, (), 1)
     if role is TESTER:

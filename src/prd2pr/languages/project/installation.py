@@ -23,6 +23,8 @@ from prd2pr.sandbox import detection
 from prd2pr.sandbox.child_process import PipeEnds
 from prd2pr.sandbox.cleanup import remove_tree
 from prd2pr.sandbox.interpreter import find_interpreter_paths
+from prd2pr.sandbox.jail.plan import ProgramRules
+from prd2pr.sandbox.programs import find_program_rules, is_listed
 from prd2pr.sandbox.visible_files import is_too_broad, list_tool_paths, list_visible_paths
 
 INSTALL_SECONDS = 900
@@ -80,11 +82,13 @@ class Installer:
     """Runs the commands that install dependencies, in a sandbox with network and without the secrets of this process.
 
     `variables` names additional environment variables for the commands, such as a registry's token. If the value of a
-    variable is the path of a file, the commands can read that file.
+    variable is the path of a file, the commands can read that file. `programs` are those that may be started, besides
+    those that the commands install; None means all.
     """
 
     sandboxed: bool = True
     variables: tuple[str, ...] = ()
+    programs: tuple[str, ...] | None = None
 
     def install(self, stack: Stack, given: Mapping[str, bytes], place: Path) -> None:
         """Install directly into the final directory, because virtual environments, for example, cannot be moved."""
@@ -111,6 +115,14 @@ class Installer:
                 where=f"`{shown}`",
                 remedy=f"install {command[0]}, or set `setup` of the stack in .prd2pr.yml to the project's command",
             )
+        rules = self._find_rules(search, place)
+        if rules is not None and not is_listed(str(place / program), rules):
+            raise SetupProblem(
+                f"`{command[0]}` is not one of the programs that may be started; it installs the test dependencies of "
+                f"{stack.name}",
+                where=f"`{shown}`",
+                remedy="add it to `permissions: programs:` in .prd2pr.yml of the base branch",
+            )
         status, output = self.run((str(place / program), *command[1:]), place, installs=True)
         if status is None:
             raise _make_problem(stack, shown, f"no result within {INSTALL_SECONDS} seconds")
@@ -132,15 +144,25 @@ class Installer:
             scratch.chmod(0o755)
             home.mkdir()
             temporary.mkdir()
-            readable = (*list_machine_tools(), *_list_named_files(variables), place)
+            readable = (*list_machine_tools(), *list_named_files(variables), place)
             places = detection.SandboxPaths(scratch, writable, home, place, readable)
             detection.change_owner(user, writable, sandbox.privilege)
             environment = {**variables, "HOME": str(home), "TMPDIR": str(temporary)}
-            return _run_to_end(sandbox, command, environment, places, user=user, network=installs)
+            rules = self._find_rules(variables.get("PATH", os.defpath), place, scratch)
+            if rules is not None and not sandbox.is_complete:
+                raise SetupProblem(
+                    "`permissions: programs:` needs a complete sandbox, which this machine does not offer",
+                    where=f"`{' '.join(command)}`",
+                    remedy="`prd2pr doctor` says why; without the list, programs are not restricted",
+                )
+            return _run_to_end(sandbox, command, environment, places, user=user, network=installs, programs=rules)
         finally:
             if installs:
                 detection.change_owner(os.getuid(), (place,), sandbox.privilege)
             remove_tree(scratch)
+
+    def _find_rules(self, search: str, *created: Path) -> ProgramRules | None:
+        return None if self.programs is None else find_program_rules(self.programs, search, created)
 
 
 def list_machine_tools() -> tuple[Path, ...]:
@@ -159,6 +181,7 @@ def _run_to_end(
     *,
     user: int,
     network: bool,
+    programs: ProgramRules | None,
 ) -> tuple[int | None, str]:
     """Run the program and return its status and output.
 
@@ -175,6 +198,7 @@ def _run_to_end(
             seconds=INSTALL_SECONDS * (os.cpu_count() or 1),
             ends=PipeEnds(nothing.fileno(), output.fileno(), nothing.fileno()),
             network=network,
+            programs=programs,
         )
         child.wait(INSTALL_SECONDS)
         status = child.poll()
@@ -199,7 +223,7 @@ def build_installer_environment(given: Mapping[str, str], variables: Iterable[st
     return {"LANG": "C.UTF-8", **rust, **plain, **named, "YARN_NODE_LINKER": "node-modules", "YARN_IGNORE_PATH": "1"}
 
 
-def _list_named_files(environment: Mapping[str, str]) -> list[Path]:
+def list_named_files(environment: Mapping[str, str]) -> list[Path]:
     """Return the files and directories that variables name, such as a certificate or a directory of packages."""
     single = (Path(value) for name, value in environment.items() if name != "PATH" and value.startswith("/"))
     return [path for path in single if not is_too_broad(path, Path.home()) and path.exists()]

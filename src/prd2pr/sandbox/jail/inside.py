@@ -41,7 +41,16 @@ def drop_privileges(plan: SandboxPlan) -> None:
         os.setresuid(plan["user"], plan["user"], plan["user"])
     syscalls.drop_capabilities()
     syscalls.prctl(syscalls.NO_NEW_PRIVS, 1, "no_new_privs")
+    if (programs := plan["programs"]) is not None:
+        syscalls.restrict_programs([*programs["files"], *programs["created"], *_list_loaders()])
     seccomp.install_filter(seccomp.build_filter(syscalls.get_machine()))
+
+
+def _list_loaders() -> Iterator[str]:
+    """Yield the dynamic loaders, which the kernel starts together with a program."""
+    for directory in ("/lib", "/lib64"):
+        if os.path.isdir(directory):
+            yield from (f"{directory}/{name}" for name in os.listdir(directory) if name.startswith("ld-"))
 
 
 def apply_limits(limits: ResourceLimits) -> None:

@@ -20,6 +20,14 @@ class ResourceLimits(TypedDict):
     scratch: int  # bytes in /tmp and in /dev/shm
 
 
+class ProgramRules(TypedDict):
+    """The programs that may be started. Without rules, all that are visible may be."""
+
+    files: list[str]  # programs, and the links that lead to them
+    directories: list[str]  # directories of programs, of which only these files are visible
+    created: list[str]  # directories below which everything may be started
+
+
 class SandboxPlan(TypedDict):
     """Everything needed to create a sandbox and start a program in it."""
 
@@ -34,5 +42,7 @@ class SandboxPlan(TypedDict):
     owner: tuple[int, int]  # user and group of prd2pr
     passwd: str
     limits: ResourceLimits
+    programs: ProgramRules | None
+    separate_errors: bool  # standard error goes to the events pipe instead of the output
     network: bool  # whether the machine's network is visible, for programs that install dependencies
     dry_run: bool  # do everything except start the program

@@ -329,7 +329,8 @@ def _start_program(
         if plan["dry_run"]:
             inside.check_program_access(plan)
             os._exit(0)
-        _place_descriptors(parameters, output, events, control=control.fileno())
+        errors = events if plan["separate_errors"] else output
+        _place_descriptors((parameters, output, errors, events), control=control.fileno())
         os.execve(plan["argv"][0], plan["argv"], plan["environment"])
     except Exception as error:  # only the client can report an error
         _send(control, "failed", str(error) or type(error).__name__)
@@ -338,9 +339,9 @@ def _start_program(
     raise AssertionError("unreachable")
 
 
-def _place_descriptors(parameters: int, output: int, events: int, control: int) -> None:
+def _place_descriptors(descriptors: tuple[int, int, int, int], control: int) -> None:
     """Pass on four descriptors and close all others. The control socket closes when the program starts."""
-    high = [os.dup(descriptor) for descriptor in (parameters, output, output, events)]
+    high = [os.dup(descriptor) for descriptor in descriptors]
     if min(high) <= EVENTS_DESCRIPTOR or control <= EVENTS_DESCRIPTOR:
         raise syscalls.KernelRefusal("a descriptor number is already in use")
     for number, descriptor in enumerate(high):
