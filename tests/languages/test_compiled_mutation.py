@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -350,6 +351,27 @@ def test_mutant_that_cannot_be_built_is_not_judged() -> None:
     bite, _ = run_plan(BOTH, {"panic": TESTS, "other": ("build",), "nothing": ("build",)})
     assert bite.indifferent == ()
     assert bite.answers is False
+
+
+def test_mutants_of_one_story_on_the_whole_suite() -> None:
+    mutant = replace(KNOCKED, id="m", kind="mutant")
+
+    def judge(story: RunReport, suite: RunReport) -> MutantResult:
+        def run(asked: RunRequest, edits: Mapping[str, tuple[Edit, ...]], _: float | None) -> RunReport:
+            return report(()) if not edits else story if asked.paths else suite
+
+        request = MutationRequest("t", TESTS[:1], MutationPlan(mutants=(mutant,)), 8, ways=False)
+        mutation_run = MutationRun(run, request)
+        mutation_run.do()
+        return mutation_run.result.mutants[0]
+
+    assert judge(report(TESTS[:1]), report(())).outcome == "killed"
+    elsewhere = judge(report(()), report(TESTS[1:]))
+    assert (elsewhere.outcome, elsewhere.elsewhere) == ("survived", TESTS[1])
+    assert not judge(report(()), report(())).elsewhere
+    stopped = Failure(kind=FailureKind.IMPORT, stage="collect", path="a_test.go")
+    unloaded = report(()).model_copy(update={"results": (), "collect_errors": (stopped,), "exit_status": 1})
+    assert judge(unloaded, unloaded).outcome == "not_judged"
 
 
 def test_exempt_function_is_not_judged() -> None:

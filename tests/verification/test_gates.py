@@ -629,6 +629,12 @@ class TestMutation:
         assert (found.path, found.line, found.severity) == ("src/a.py", 3, "warning")
         assert "`a` → `b`" in found.message
 
+    def test_survivors_that_other_tests_detect_are_not_named(self) -> None:
+        detected = mutant("survived").model_copy(update={"elsewhere": "tests/test_b.py::test_b"})
+        verdict = GATES[Phase.GREEN](green(bite=MutationResult(mutants=(detected,))), DEFAULTS)
+        assert not [each for each in verdict.findings if each.code == "GRN502"]
+        assert errors(green(bite=MutationResult(mutants=(mutant("killed"), *[detected] * 4)))) == {"GRN501"}
+
     def test_the_best_three_survivors_of_a_function_are_shown(self) -> None:
         changes = ('`"text"` → `"~"`', "`return False` → `return None`", "`a` → `b`", "`<` → `<=`", "`1` → `2`")
         survivors = tuple(mutant("survived").model_copy(update={"change": change}) for change in changes)

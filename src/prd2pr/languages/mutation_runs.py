@@ -22,6 +22,7 @@ MAX_PARALLEL = 2
 # A fault may cause an endless loop, so the timeout is shorter than that of a suite.
 TIMEOUT_FACTOR = 6  # multiple of the time that the tests take without the fault
 MIN_SECONDS = 10.0
+SUITE_SECONDS = 60.0  # limit for running the whole suite with mutants that the story's tests do not detect
 
 
 class MutationRun:
@@ -33,6 +34,7 @@ class MutationRun:
         paths = tuple(sorted({test.partition("::")[0] for test in request.tests}))
         self._test_request = RunRequest(request.code_tree, paths=paths, restore=request.restore)
         self._timeout = MIN_SECONDS
+        self._deadline = 0.0
         self._reaching_tests: set[str] = set()  # tests that fail if a function is knocked out, so they call it
         self.result = MutationResult(problems=("mutation testing did not finish",))
 
@@ -40,6 +42,7 @@ class MutationRun:
         started = time.monotonic()
         baseline = self._run_with_edits(self._test_request, {}, None)
         self._timeout = _compute_timeout(baseline)
+        self._deadline = time.monotonic() + SUITE_SECONDS
         if problems := self._check_baseline(baseline):
             self.result = MutationResult(problems=problems)
             return
@@ -74,18 +77,28 @@ class MutationRun:
         result = self._make_result(fault, report, self._request.tests)
         if result.outcome != "survived":
             return result
-        # Another test of the project may kill the mutant.
-        whole = RunRequest(self._request.code_tree, restore=self._request.restore)
-        baseline = self._run_with_edits(whole, {}, None)
-        before = {each.id for each in baseline.results if each.outcome == "passed"}
-        faulty = self._run_with_edits(whole, {fault.path: (fault.edit,)}, _compute_timeout(baseline))
-        result = self._make_result(fault, faulty, tuple(sorted(before)))
+        result = self._try_with_suite(fault)
         if result.outcome == "survived" and fault.exemption:
             return result.model_copy(update={"outcome": "not_judged", "why": fault.exemption})
         return result
 
+    def _try_with_suite(self, fault: Fault) -> MutantResult:
+        """Try a fault on all tests of the project, because a test outside the story may detect it."""
+        whole = RunRequest(self._request.code_tree, restore=self._request.restore)
+        baseline = self._run_with_edits(whole, {}, None)
+        before = {each.id for each in baseline.results if each.outcome == "passed"}
+        faulty = self._run_with_edits(whole, {fault.path: (fault.edit,)}, _compute_timeout(baseline))
+        return self._make_result(fault, faulty, tuple(sorted(before)))
+
     def _try_mutant(self, fault: Fault) -> MutantResult:
-        return self._make_result(fault, self._run_fault(fault), self._request.tests)
+        report = self._run_fault(fault)
+        result = self._make_result(fault, report, self._request.tests)
+        if result.outcome == "killed" and _is_broken_import(report, self._request.tests):
+            return result.model_copy(update={"outcome": "not_judged", "by": "", "why": "the mutant breaks the import"})
+        if result.outcome != "survived" or time.monotonic() > self._deadline:
+            return result
+        by_any = self._try_with_suite(fault)
+        return result.model_copy(update={"elsewhere": by_any.by}) if by_any.outcome == "killed" else result
 
     def _try_perturbation(self, fault: Fault) -> MutantResult:
         own = tuple(test for test in self._request.tests if test.partition("::")[0] == fault.path)
@@ -183,6 +196,18 @@ def _judge_report(report: RunReport, tests: tuple[str, ...]) -> tuple[FaultOutco
     if not report.honest:
         return "not_judged", "", report.problems[0]
     return "survived", "", ""
+
+
+def _is_broken_import(report: RunReport, tests: tuple[str, ...]) -> bool:
+    """Return whether the failing tests could not be loaded, so that the mutant shows nothing about them."""
+    known, outcomes = report.by_id(), _map_outcomes(report)
+    failing = [test for test in expand_test_ids(tests, report) if outcomes.get(test) != "passed"]
+    stopped = {failure.path for failure in report.collect_errors}
+    failures = [known[test].failure if test in known else None for test in failing]
+    return all(
+        failure.stage == "collect" if failure else test.partition("::")[0] in stopped
+        for test, failure in zip(failing, failures, strict=True)
+    )
 
 
 def _map_outcomes(report: RunReport) -> dict[str, str]:

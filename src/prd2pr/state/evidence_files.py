@@ -93,8 +93,7 @@ def count_run(run: RunSummary | None) -> RunCounts | None:
 def count_mutants(evidence: Evidence) -> MutantCounts | None:
     if evidence.bite is None:
         return None
-    survived = (each for each in evidence.bite.mutants if each.outcome == "survived")
-    shown = (f"{each.path}:{each.line} {each.change}" for each in survived)
+    shown = (f"{each.path}:{each.line} {each.change}" for each in evidence.bite.unnoticed)
     return MutantCounts(
         tried=len(evidence.bite.judged), killed=evidence.bite.killed, survived=tuple(shown)[:SHOWN_FINDINGS]
     )

@@ -435,3 +435,28 @@ def test_tests_that_fail_alone_are_a_problem() -> None:
     )
     assert seen.problems == ("test_app.py::test_f does not pass when the story's tests run alone",)
     assert seen.knock_outs == seen.mutants == ()
+
+
+def test_other_tests_that_detect_a_mutant_are_named() -> None:
+    app = "def charged(total):\n    if total > 100:\n        return 0\n    return 5\n"
+    story = "from app import charged\n\ndef test_small():\n    assert charged(10) == 5\n"
+    other = "from app import charged\n\ndef test_limit():\n    assert charged(100) == 5\n"
+    texts = {"app.py": app, "test_story.py": story, "test_other.py": other}
+    plan = plan_mutations({}, {"app.py": app}, {"test_story.py": story}, seed="seed", most=40)
+    runner = PytestRunner(exporter(texts), TARGET)
+    found = runner.start_mutation_run(MutationRequest("t", ("test_story.py::test_small",), plan, 40))()
+    assert {each.elsewhere for each in found.survivors} == {"", "test_other.py::test_limit"}
+    assert len(found.unnoticed) < len(found.survivors)
+
+
+@pytest.mark.parametrize("importer", ["conftest.py", "test_app.py"])
+def test_mutant_that_breaks_the_import_is_not_judged(importer: str) -> None:
+    files = {
+        "app.py": "SIZE = [10, 20][1]\n\n\ndef size():\n    return SIZE\n",
+        "test_app.py": "def test_size():\n    from app import size\n    assert size() == 20\n",
+    }
+    files[importer] = f"import app\n{files.get(importer, '')}"
+    found = run_mutation(files)
+    (index,) = [each for each in found.mutants if "`1`" in each.change]
+    assert (index.outcome, index.why) == ("not_judged", "the mutant breaks the import")
+    assert found.killed

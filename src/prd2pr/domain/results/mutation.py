@@ -20,6 +20,7 @@ class MutantResult(Record):
     change: str = ""  # as in `cents // 100` → `cents * 100`
     outcome: FaultOutcome
     by: str = ""  # the test that killed it
+    elsewhere: str = ""  # for a survivor, a test outside the story that detects it
     why: str = ""  # why it could not be judged
 
 
@@ -92,6 +93,11 @@ class MutationResult(Record):
     @property
     def survivors(self) -> tuple[MutantResult, ...]:
         return tuple(each for each in self.mutants if each.outcome == "survived")
+
+    @property
+    def unnoticed(self) -> tuple[MutantResult, ...]:
+        """The survivors that no other test is known to detect either."""
+        return tuple(each for each in self.survivors if not each.elsewhere)
 
     @property
     def score(self) -> float | None:

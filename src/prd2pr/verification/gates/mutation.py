@@ -39,8 +39,9 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "GRN502",
         "a mutant survived",
-        "With this small change to the code, every test of the story that runs the line still passes. Some "
-        "mutants change nothing that a test could see; the others show where a test is missing.",
+        "With this small change to the code, every test of the story that runs the line still passes, and no other "
+        "test of the project was seen to fail. Some mutants change nothing that a test could see; the others show "
+        "where a test is missing.",
         bad="mutant survived: `amount < 0` → `amount <= 0`",
         good="a test checks what happens at 0",
         remedy="look at the line and decide whether the difference matters; if so, add a test.",
@@ -229,7 +230,7 @@ def _check_kill_ratio(mutation: MutationResult, asked: float | None) -> Iterator
 def _report_survivors(mutation: MutationResult) -> Iterator[Finding]:
     """Report the survivors that most likely reveal a missing test, a few for each function."""
     by_function: dict[tuple[str, str], list[MutantResult]] = {}
-    for each in mutation.survivors:
+    for each in mutation.unnoticed:
         by_function.setdefault((each.path, each.function), []).append(each)
     for group in by_function.values():
         ranked = sorted(group, key=lambda each: (_rank_change(each.change), each.line))
@@ -321,7 +322,7 @@ def _check_new_survivors(before: MutationResult, after: MutationResult) -> Itera
     outcomes: dict[tuple[str, str], set[str]] = {}
     for each in before.judged:
         outcomes.setdefault((each.function, each.change), set()).add(each.outcome)
-    for each in after.survivors:
+    for each in after.unnoticed:
         if outcomes.get((each.function, each.change)) == {"killed"}:
             message = f"no test detects {each.change} in `{each.function}` any more"
             yield make_finding("RFC409", message, path=each.path, line=each.line)

@@ -103,6 +103,7 @@ class StopAtFirstFailure(ReportCollector):
         self._watched = watched
         self._session: Any = None
         self.failed_test = ""
+        self.broken_import = False
 
     def pytest_sessionstart(self, session: Any) -> None:
         self._session = session
@@ -118,6 +119,7 @@ class StopAtFirstFailure(ReportCollector):
     def pytest_collectreport(self, report: Any) -> None:
         super().pytest_collectreport(report)
         if report.failed and self._watched is not None:
+            self.broken_import = True
             below = sorted(test for test in self._watched if test.startswith(report.nodeid))
             self.failed_test = self.failed_test or (below[0] if below else "")
 

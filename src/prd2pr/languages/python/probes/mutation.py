@@ -16,6 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 BASELINE_WALL = 300.0
+SUITE_WALL = 30.0  # limit for all runs of the whole suite with mutants that the story's tests do not detect
+BROKEN_IMPORT = "the mutant breaks the import"
 WALL_FLOOR, WALL_FACTOR = 15.0, 30.0
 
 Send = Callable[[dict[str, Any]], None]
@@ -30,6 +32,7 @@ class FreshMutationRun:
         self._run_pytest = run
         self._passing: dict[bool, list[str] | None] = {}
         self._seconds: dict[bool, float] = {}
+        self._suite_deadline = 0.0
         paths = sorted({fault["path"] for kind in ("knock_outs", "mutants") for fault in order[kind]})
         self._checkout = self._patches.PatchedCheckout(order["checkout"], paths)
 
@@ -39,6 +42,14 @@ class FreshMutationRun:
         if outcome == "survived" and whole:
             return self._try_once(fault, whole=True)
         return outcome, by, why
+
+    def find_other_test(self, fault: dict[str, Any]) -> str:
+        """Return a test outside the story that detects the fault, or an empty string, also if time is over."""
+        self._suite_deadline = self._suite_deadline or time.monotonic() + SUITE_WALL
+        if time.monotonic() > self._suite_deadline or self._passing_tests(whole=True) is None:
+            return ""
+        outcome, by, _ = self._try_once(fault, whole=True)
+        return by if outcome == "killed" else ""
 
     def _try_once(self, fault: dict[str, Any], *, whole: bool) -> tuple[str, str, str]:
         passing_tests = self._passing_tests(whole=whole)
@@ -52,6 +63,8 @@ class FreshMutationRun:
             return "timeout", "", ""
         if ended or facts is None:
             return "not_judged", "", ended or "the test process gave no clear answer"
+        if facts["broken_import"] and fault["kind"] == "mutant":
+            return "not_judged", "", BROKEN_IMPORT  # whatever the tests check, they cannot run
         if facts["failed_test"]:
             return "killed", facts["failed_test"], ""
         return "survived", "", ""
@@ -60,7 +73,8 @@ class FreshMutationRun:
         """Return the tests that pass without a fault, or None if the hidden test, which must fail, passes."""
         if whole not in self._passing:
             started = time.monotonic()
-            facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=BASELINE_WALL)
+            wall = SUITE_WALL if self._suite_deadline else BASELINE_WALL
+            facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=wall)
             self._seconds[whole] = time.monotonic() - started
             fine = facts is not None and not ended and self._fails_as_ordered(facts["failed"])
             self._passing[whole] = facts["good"] if fine and facts else None
@@ -78,8 +92,15 @@ class FreshMutationRun:
         def work(reply: Send) -> None:
             reports = self._tracing.StopAtFirstFailure(watched)
             self._run_pytest([reports, self._tracing.TestSelector(wanted)], None if whole else order["files"])
+            good = reports.passing_tests()
             reply(
-                {"good": reports.passing_tests(), "failed": sorted(reports.failed), "failed_test": reports.failed_test}
+                {
+                    "good": good,
+                    "failed": sorted(reports.failed),
+                    "failed_test": reports.failed_test,
+                    # Without any result the fault stopped pytest itself, as when a conftest cannot import the module.
+                    "broken_import": reports.broken_import or not (good or reports.failed or watched is None),
+                }
             )
 
         messages: list[dict[str, Any]] = []
@@ -97,6 +118,7 @@ def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], g
     """
     faults = {fault["id"]: fault for kind in ("knock_outs", "mutants") for fault in order[kind]}
     fresh_faults: list[str] = []
+    survivors: list[dict[str, Any]] = []
     fresh_variations: list[tuple[str, list[str]]] = []
     problems: list[str] = []
 
@@ -108,6 +130,9 @@ def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], g
             fresh_variations.append((fact["fresh_variation"], fact["tests"]))
             return
         problems.extend([fact["problem"]] if "problem" in fact else [])
+        if fact.get("outcome") == "survived" and fact.get("fault") in faults:
+            survivors.append(fact)
+            return
         send(fact)
 
     def collect(reply: Send) -> None:
@@ -132,4 +157,8 @@ def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], g
     fresh_run = FreshMutationRun(order, tools, run)
     for name in fresh_faults:
         outcome, by, why = fresh_run.try_fault(faults[name], whole=faults[name]["kind"] == "knock_out")
-        send({"fault": name, "outcome": outcome, "by": by, "why": why})
+        on_message({"fault": name, "outcome": outcome, "by": by, "why": why})
+    for fact in survivors:
+        mutant = faults[fact["fault"]]
+        elsewhere = fresh_run.find_other_test(mutant) if mutant["kind"] == "mutant" and not problems else ""
+        send({**fact, "elsewhere": elsewhere})

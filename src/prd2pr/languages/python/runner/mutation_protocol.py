@@ -154,6 +154,7 @@ def _read_fault_results(faults: Iterable[Fault], outcomes: Mapping[str, Mapping[
             outcome=outcomes[fault.id]["outcome"],
             by=outcomes[fault.id]["by"],
             why=outcomes[fault.id]["why"],
+            elsewhere=outcomes[fault.id].get("elsewhere", ""),
         )
         for fault in faults
         if fault.id in outcomes
