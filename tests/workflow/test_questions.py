@@ -59,7 +59,6 @@ def world(tmp_path: Path) -> World:
         "calc/plan/planner/1/1": say({"stories": [ZERO, NEGATE], "classified": CLASH}),
         "calc-2/red/programmer/1/1": number(negate("calc-2")),
         "calc-1/red/programmer/1/1": number(zero("calc-1")),
-        "calc/plan-2/planner/1/1": say({"stories": [DECIDED], "classified": CLASH}),
     }
     return world
 
@@ -78,12 +77,12 @@ def test_the_story_waits_until_somebody_answers(world: World) -> None:
     assert "integrated(calc-1)" in world.phases()
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
     (decided,) = (each for each in backlog["stories"] if each["id"] == "calc-1")
-    assert [each["text"] for each in decided["criteria"]] == ["zero(4) gives 1"], "the answer changed the plan"
+    (criterion,) = decided["criteria"]
+    assert criterion["text"] == "zero(4) gives 0, unless the answer to Q1 says otherwise: It gives 1."
     assert "It gives 1." in decided["description"]
     assert not backlog["classified"] and not backlog["questions"], "what is answered is no question any more"
-    assert world.phases().count("plan(calc)") == 2
-    assert "plan(calc): after an answer: 1 changed, 1 kept" in world.git("log", "--format=%s", world.branch)
-    assert [each["answer"] for each in backlog["answers"]] == ["It gives 1."]
+    assert world.phases().count("plan(calc)") == 1, "the planner is not asked again"
+    assert [(each["answer"], each["decided"]) for each in backlog["answers"]] == [("It gives 1.", ["FR-1", "FR-2"])]
     assert world.verify().status == 0
 
 
@@ -94,8 +93,18 @@ def test_the_programmer_is_told_the_answer_and_the_story(world: World) -> None:
     world.run()
     asked = "".join(path.read_text() for path in (world.repo / ".git/prd2pr/conversation").rglob("*.jsonl"))
     later = asked[asked.rindex('"asked"') :]
-    assert "calc-1.c1: zero(4) gives 1" in later and "It gives 1." in later
+    assert "calc-1.c1: zero(4) gives 0" in later and "otherwise: It gives 1." in later
     assert "calc-2.c1" not in later, "it is in the first message"
+
+
+def test_an_answer_as_planned_changes_nothing_in_the_stories(world: World) -> None:
+    assert world.next().status == 0
+    before = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert world.program("answer", "q1", "As planned.").status == 0
+    after = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert after["stories"] == before["stories"]
+    assert not after["reopened"] and not after["questions"] and not after["classified"]
+    assert world.verify().status == 0
 
 
 def test_hidden_examples_and_their_judge_follow_the_answer() -> None:
@@ -158,7 +167,8 @@ def test_a_story_that_has_been_started_keeps_its_criteria(world: World) -> None:
     assert not backlog["reopened"] and "It gives 1." in backlog["stories"][0]["description"]
 
 
-def test_what_stays_untested_after_an_answer_is_not_asked_again(world: World) -> None:
+@pytest.mark.parametrize(("answer", "replans"), [("It stays untested.", True), ("as planned", False)])
+def test_what_stays_untested_after_an_answer_is_not_asked_again(world: World, answer: str, replans: bool) -> None:
     def untestable(note: str) -> dict[str, str]:
         return {"id": "FR-3", "status": "not_testable", "note": note}
 
@@ -167,7 +177,8 @@ def test_what_stays_untested_after_an_answer_is_not_asked_again(world: World) ->
     assert world.next().status == 0
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
     assert len(backlog["questions"]) == 1
-    assert world.program("answer", "q1", "It stays untested.").status == 0
+    assert world.program("answer", "q1", answer).status == 0
+    assert bool(json.loads(world.show(".orch-state/prds/calc/backlog.json"))["reopened"]) is replans
     assert world.next().status == 0
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
     assert [each["status"] for each in backlog["classified"]] == ["not_testable"]

@@ -23,6 +23,7 @@ class Decision(Record):
     questions: tuple[str, ...] = ()  # the role's questions about its additions
     assumptions: tuple[str, ...] = ()
     replans: bool = False  # for an answer, which earlier versions only added to the stories
+    applies: bool = False  # for an answer that changes planned stories itself, so that only the rest is planned again
     circuit: str = ""  # the circuit to reset; empty for all
 
     @property

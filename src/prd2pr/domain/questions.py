@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterable
 from itertools import count
 
-from prd2pr.domain.records import AnsweredQuestion, Backlog, Story
+from prd2pr.domain.records import AnsweredQuestion, Backlog, Criterion, Story
+from prd2pr.domain.wording import clip
+
+AS_PLANNED = "as planned"  # the answer that confirms the plan's reading
+MAX_ANSWER_IN_CRITERION = 200  # characters; the story's description has all of it
 
 
 def number_questions(backlog: Backlog) -> dict[int, str]:
@@ -36,6 +40,28 @@ def add_answer_note(description: str, requirements: Iterable[str], answered: Ans
         return description
     note = f"{answered.by} answers «{answered.question}»: {answered.answer} "
     return f"{description}\n{note}This decides where a criterion says something else.".strip()
+
+
+def apply_answer(story: Story, answered: AnsweredQuestion) -> Story:
+    """Add the answer to the story and to the criteria that it decides. `as planned` confirms them as they are."""
+    if confirms_plan(answered):
+        return story
+    named = {name for name in story.requirements if names_requirement(answered.question, name)}
+    criteria = tuple(
+        _amend_criterion(each, answered) if named.intersection(each.requirements) else each for each in story.criteria
+    )
+    description = add_answer_note(story.description, story.requirements, answered)
+    return story.model_copy(update={"description": description, "criteria": criteria})
+
+
+def _amend_criterion(criterion: Criterion, answered: AnsweredQuestion) -> Criterion:
+    decided = clip(" ".join(answered.answer.split()), MAX_ANSWER_IN_CRITERION)
+    text = f"{criterion.text.rstrip('.')}, unless the answer to Q{answered.number} says otherwise: {decided}"
+    return criterion.model_copy(update={"text": text, "example": ""})
+
+
+def confirms_plan(answered: AnsweredQuestion) -> bool:
+    return answered.answer.strip().strip(".!").casefold() == AS_PLANNED
 
 
 def list_contradictions(backlog: Backlog, story: Story) -> tuple[str, ...]:

@@ -154,6 +154,7 @@ class AnsweredQuestion(Record):
     answer: str
     by: str
     at: str
+    decided: tuple[str, ...] = ()  # ids of the requirements that the answer decides
 
 
 class Backlog(Document):

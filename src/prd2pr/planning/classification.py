@@ -6,11 +6,11 @@ about requirements that contradict each other or cannot be tested. Text that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from prd2pr.domain.records import UNTESTED_KINDS, AnsweredQuestion, ClassifiedRequirement, Prd, Requirement
+from prd2pr.domain.records import UNTESTED_KINDS, ClassifiedRequirement, Prd, Requirement
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.planning.plan import (
     CriterionDraft,
@@ -24,7 +24,6 @@ from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, 
 MET_KEY = "already-met"
 MET_TITLE = "Verify what the repository already does"
 MET_DESCRIPTION = "The code for this exists. Tests are written for it; no code is expected."
-UNTESTABLE = " cannot be tested: "
 MAX_CRITERION_LENGTH = 400
 MAX_CRITERIA = PlanLimits().criteria
 
@@ -79,7 +78,7 @@ def _join_surplus(criteria: Sequence[CriterionDraft], room: int) -> Iterator[Cri
         yield CriterionDraft(text=text, requirements=tuple(name for each in rest for name in each.requirements))
 
 
-def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
+def apply_classification(prd: Prd, draft: PlanDraft, decided: Collection[str] = ()) -> PlanDraft:
     """Add what the classification requires: a story that verifies met requirements, questions and assumptions.
 
     A requirement that a story claims is not treated as classified, unless it contradicts another.
@@ -93,7 +92,9 @@ def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
         update={
             "classified": scope.classified,
             "stories": (*((verified,) if verified else ()), *draft.stories),
-            "questions": tuple(dict.fromkeys((*build_class_questions(prd, scope.classified), *draft.questions))),
+            "questions": tuple(
+                dict.fromkeys((*build_class_questions(prd, scope.classified, decided), *draft.questions))
+            ),
             "assumptions": (
                 *draft.assumptions,
                 *(f"{each.id}: no test can show it. {clean_line(each.note)}" for each in general),
@@ -103,14 +104,10 @@ def apply_classification(prd: Prd, draft: PlanDraft) -> PlanDraft:
     )
 
 
-def drop_answered_questions(questions: Iterable[str], answered: Iterable[AnsweredQuestion]) -> Iterator[str]:
-    """Drop questions about untestable requirements that people have answered, however the questions were worded."""
-    settled = {each.question.partition(UNTESTABLE)[0] for each in answered if UNTESTABLE in each.question}
-    return (each for each in questions if UNTESTABLE not in each or each.partition(UNTESTABLE)[0] not in settled)
-
-
-def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement]) -> tuple[str, ...]:
-    """Ask about each contradiction once, and about each requirement that cannot be tested.
+def build_class_questions(
+    prd: Prd, classified: Iterable[ClassifiedRequirement], decided: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Ask about each contradiction once, and about each requirement that cannot be tested, unless it is decided.
 
     The texts follow from the classification alone, so that a question disappears together with it.
     """
@@ -127,10 +124,11 @@ def build_class_questions(prd: Prd, classified: Iterable[ClassifiedRequirement])
         asked |= {key, *(named & {get_requirement_key(other.id) for other in contradictory})}
         prefix = "" if key in named else f"{each.id}: "
         questions.append(f"{prefix}{clean_line(each.note)}")
+    settled = general | {get_requirement_key(name) for name in decided}
     questions += [
-        f"{each.id}{UNTESTABLE}{clean_line(each.note)}"
+        f"{each.id} cannot be tested: {clean_line(each.note)}"
         for each in listed
-        if each.status == "not_testable" and get_requirement_key(each.id) not in general
+        if each.status == "not_testable" and get_requirement_key(each.id) not in settled
     ]
     return tuple(questions)
 

@@ -27,7 +27,7 @@ from prd2pr.domain.records import (
     Status,
     Story,
 )
-from prd2pr.planning.classification import build_class_questions, drop_answered_questions
+from prd2pr.planning.classification import build_class_questions
 from prd2pr.planning.plan import (
     PlanDraft,
     PlanProblem,
@@ -284,7 +284,7 @@ def build_replanned_backlog(
     stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
     unchanged = keep_unchanged_plan(prd, backlog, change)
     left = keep_open_questions(prd, backlog, unchanged)
-    asked = drop_answered_questions(answer.questions if answer else (), backlog.answers)
+    asked = answer.questions if answer else ()
     before = (name for name in backlog.dropping if name not in change.wanted_again)
     waiting = (*before, *(() if drop else (story.id for story in change.unwanted)))
     return Backlog(

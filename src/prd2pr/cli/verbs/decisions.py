@@ -75,7 +75,7 @@ def record_answer(session: Session, number: int, text: str) -> Applied:
         if not session.store.load(head).planned:
             return Objection("there is no plan yet")
         by, at = session.git.committer.identify().name, session.clock.now()
-        decision = Decision(command="tdd answer", by=by, at=at, text=text, number=number, replans=True)
+        decision = Decision(command="tdd answer", by=by, at=at, text=text, number=number, replans=True, applies=True)
         return apply_decision(session, head, decision)
 
 

@@ -20,7 +20,7 @@ from prd2pr.domain.machines.approval import (
 )
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
-from prd2pr.domain.questions import find_awaited_question, list_contradictions
+from prd2pr.domain.questions import AS_PLANNED, find_awaited_question, list_contradictions
 from prd2pr.domain.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
 
 STATES_WITHOUT_SPRINT = (ProjectState.IDLE, ProjectState.BACKLOG_READY, ProjectState.SPRINT_PLANNED)
@@ -289,7 +289,9 @@ def describe_answer_wait(context: ActionContext, story: Story) -> NoAction:
     command = (
         f'prd2pr answer Q{number} "…" {quote_prd_path(context)}' if context.is_local else f'/tdd answer Q{number} "…"'
     )
-    return NoAction("waiting", f"{story.id} waits for an answer to Q{number}: {question}", command)
+    planned = "; ".join(each.text for each in story.criteria)
+    reason = f"{story.id} waits for an answer to Q{number}: {question} (`{AS_PLANNED}` builds: {planned})"
+    return NoAction("waiting", reason, command)
 
 
 def is_aborted(context: ActionContext, story: Story) -> bool:

@@ -73,6 +73,7 @@ def build_decision(session: Session, state: BranchState, request: CommandRequest
         circuit=command.circuit,
         head=state.commit,
         replans=command.name == "tdd answer",
+        applies=command.name == "tdd answer",
     )
     if command.name == "backlog add_story":
         return decision.model_copy(update={"added": (parse_story_text(session.prd, state.backlog, command.text),)})

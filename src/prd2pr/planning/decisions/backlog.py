@@ -11,7 +11,13 @@ from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.machines.story_machine import OPEN
 from prd2pr.domain.memory_records import Lesson
-from prd2pr.domain.questions import add_answer_note, names_requirement, number_questions
+from prd2pr.domain.questions import (
+    add_answer_note,
+    apply_answer,
+    confirms_plan,
+    names_requirement,
+    number_questions,
+)
 from prd2pr.domain.records import (
     SETTLED,
     AnsweredQuestion,
@@ -166,7 +172,7 @@ def rebind_approvals(found: BranchRecords, status: Status, backlog: Backlog) -> 
 
 
 def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
-    """Apply `/tdd answer`: plan again what depends on the question. Started stories get the answer as a note."""
+    """Apply `/tdd answer`: stories get the answer. Plan again what no story builds yet."""
     backlog, number = found.backlog, decision.number
     open_questions = number_questions(backlog)
     if number is None or number not in open_questions:
@@ -176,15 +182,30 @@ def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
     if not text:
         return Objection("the answer is empty")
     question = open_questions[number]
-    answered = AnsweredQuestion(number=number, question=question, answer=text, by=decision.by, at=decision.at)
+    answered = AnsweredQuestion(
+        number=number,
+        question=question,
+        answer=text,
+        by=decision.by,
+        at=decision.at,
+        decided=list_named_requirements(found, question) if decision.applies else (),
+    )
+    begun = {story.id for story in backlog.stories if has_story_steps(found, story)}
 
     def add_answer(story: Story) -> Story:
         if story.status in SETTLED:
             return story
+        if decision.applies and story.id not in begun:
+            return apply_answer(story, answered)
         description = add_answer_note(story.description, story.requirements, answered)
         return story.model_copy(update={"description": description})
 
     reopened = list_reopened_requirements(found, question) if decision.replans else ()
+    if decision.applies:
+        settled = {name for story in backlog.stories if not story.verify_only for name in story.requirements}
+        if confirms_plan(answered):
+            settled |= {each.id for each in backlog.classified if each.status != "contradictory"}
+        reopened = tuple(name for name in reopened if name not in settled)
     after = backlog.model_copy(
         update={
             "reopened": tuple(dict.fromkeys((*backlog.reopened, *reopened))),
@@ -204,15 +225,17 @@ def answer_question(found: BranchRecords, decision: Decision) -> DecisionEffect:
 
 def list_reopened_requirements(found: BranchRecords, question: str) -> tuple[str, ...]:
     """List the requirements that the question names, except those with a started story."""
-    begun = {
-        name
-        for story in found.backlog.stories
-        if story.status in (*SETTLED, "in_progress") or ((cycle := found.cycle(story.id)) and cycle.steps)
-        for name in story.requirements
-    }
-    return tuple(
-        each.id for each in found.prd.requirements if names_requirement(question, each.id) and each.id not in begun
-    )
+    begun = {name for story in found.backlog.stories if has_story_steps(found, story) for name in story.requirements}
+    return tuple(name for name in list_named_requirements(found, question) if name not in begun)
+
+
+def list_named_requirements(found: BranchRecords, question: str) -> tuple[str, ...]:
+    return tuple(each.id for each in found.prd.requirements if names_requirement(question, each.id))
+
+
+def has_story_steps(found: BranchRecords, story: Story) -> bool:
+    cycle = found.cycle(story.id)
+    return story.status in (*SETTLED, "in_progress") or bool(cycle and cycle.steps)
 
 
 # --- the end of a sprint ----------------------------------------------------------------------------------------------

@@ -95,7 +95,8 @@ class PlannerQuestion:
     def complete(self, answer: PlanDraft) -> PlanDraft:
         """Return the answer with all additions that fixed rules make."""
         if self.part is None:
-            draft = apply_classification(self.prd, self._drop_answered(answer))
+            decided = [name for each in self.before.answers for name in each.decided]
+            draft = apply_classification(self.prd, self._drop_answered(answer), decided)
             return draft.model_copy(update={"stories": tuple(map(self._add_answers, draft.stories))})
         draft = apply_classification(self.prd, self.part.tidy(answer))
         draft = follow_cycles(self.prd, draft, self.before.stories)
