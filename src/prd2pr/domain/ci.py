@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+from prd2pr.domain.records import Document, Record
 
 FAILED_COMMITS_TO_STOP = 3
 OUR_CHECKS = "prd2pr"  # `app` of our own checks, since CI may use the same GitHub App
@@ -17,6 +20,54 @@ class CheckResult:
     name: str
     conclusion: str
     app: str = ""
+
+
+class CiCheck(Record):
+    name: str
+    conclusion: str
+
+
+class StepCi(Record):
+    """The results of the repository's own CI on the commit of one step."""
+
+    step: int
+    commit: str
+    checks: tuple[CiCheck, ...]
+
+
+class StoryCi(Document):
+    """The CI results of a story, stored as `tdd/ci/<story>.json` by the first commit after they were known.
+
+    No gate depends on them, and nobody can prove them again from the commits.
+    """
+
+    item_lines: ClassVar[bool] = True
+    story: str
+    results: tuple[StepCi, ...] = ()
+
+    def with_result(self, result: StepCi) -> StoryCi:
+        others = (each for each in self.results if each.step != result.step)
+        return self.model_copy(update={"results": tuple(sorted((*others, result), key=lambda each: each.step))})
+
+
+@dataclass(frozen=True)
+class CommitCi:
+    """The settled checks of one commit, as GitHub reports them."""
+
+    story: str
+    step: int
+    commit: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def record(self) -> StepCi:
+        others = [check for check in self.checks if check.app != OUR_CHECKS]
+        found = sorted({(each.name, each.conclusion) for each in others})
+        return StepCi(
+            step=self.step,
+            commit=self.commit,
+            checks=tuple(CiCheck(name=name, conclusion=conclusion) for name, conclusion in found),
+        )
 
 
 def list_failing_checks(checks: Sequence[CheckResult], me: str) -> tuple[str, ...]:

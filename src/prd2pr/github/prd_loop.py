@@ -10,7 +10,7 @@ from itertools import islice
 from prd2pr.domain.ci import (
     FAILED_COMMITS_TO_STOP,
     OUR_CHECKS,
-    CheckResult,
+    CommitCi,
     describe_ci_failure,
     has_settled_checks,
     list_failing_checks,
@@ -36,6 +36,7 @@ from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply, fo
 from prd2pr.github.permissions import read_commands
 from prd2pr.github.prd_run_context import PrdRun
 from prd2pr.github.prd_run_report import RUN_COMMAND, publish_run, stop_for_spend_limit, watch_comments
+from prd2pr.state.commit_message import StepRef
 from prd2pr.state.work_ref import read_published_head
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
@@ -48,16 +49,23 @@ from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 # RED is missing, because its tests must fail, and CI with them.
 MAX_COMMITS_ASKED = 4 * FAILED_COMMITS_TO_STOP  # four phases of a story
 PHASES_WITH_PASSING_CI = frozenset({Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
+STATES_WITH_CI = frozenset({ProjectState.SPRINT_ACTIVE, ProjectState.SPRINT_PAUSED, ProjectState.SPRINT_REVIEW})
 
 
-def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
-    """Block the sprint if the repository's own CI fails on several commits where it should pass."""
+def watch_ci(run: PrdRun) -> NoAction | None:
+    """Read the results of the repository's own CI, which the next commit stores.
+
+    Block the sprint if CI fails on several commits where it should pass.
+    """
+    session = run.session
     head = read_published_head(session.git, session.target.branch)
     status = session.store.load(head).status if head else None
-    if head is None or status is None or status.state is not ProjectState.SPRINT_ACTIVE:
+    if head is None or status is None or status.state not in STATES_WITH_CI:
         return None
-    reason = describe_ci_failure(read_ci_results(hub, session, head, status), me=OUR_CHECKS)
-    if not reason:
+    found = read_ci_results(run.context.hub, session, head, status)
+    session = run.session = replace(session, host=replace(session.host, ci=tuple(found)))
+    reason = describe_ci_failure([each.checks for each in found], me=OUR_CHECKS)
+    if not reason or status.state is not ProjectState.SPRINT_ACTIVE:
         return None
     blocked: str | NoAction = ""
     with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # the faster run continues
@@ -65,29 +73,29 @@ def block_on_failed_ci(hub: GitHubHub, session: Session) -> NoAction | None:
     return blocked if isinstance(blocked, NoAction) and blocked.outcome == "blocked" else None
 
 
-def read_ci_results(hub: GitHubHub, session: Session, head: str, status: Status) -> list[tuple[CheckResult, ...]]:
+def read_ci_results(hub: GitHubHub, session: Session, head: str, status: Status) -> list[CommitCi]:
     """Return the results of the newest commits on which CI ran, but none from before a person unblocked the project.
 
     CI runs only on commits that were the head of a push, usually one per story. The results before the newest passing
     commit are irrelevant.
     """
-    found: list[tuple[CheckResult, ...]] = []
-    for sha in islice(_commits_since(session, head, find_last_unblock_time(status)), MAX_COMMITS_ASKED):
+    found: list[CommitCi] = []
+    for sha, step in islice(_commits_since(session, head, find_last_unblock_time(status)), MAX_COMMITS_ASKED):
         results = tuple(hub.check_results(sha))
         if has_settled_checks(results, OUR_CHECKS):
-            found.append(results)
+            found.append(CommitCi(step.story, step.n, sha, results))
             if len(found) == FAILED_COMMITS_TO_STOP or not list_failing_checks(results, OUR_CHECKS):
                 break
     return found
 
 
-def _commits_since(session: Session, head: str, start: str) -> Iterator[str]:
+def _commits_since(session: Session, head: str, start: str) -> Iterator[tuple[str, StepRef]]:
     for commit in walk_first_parents(session.git, head):
         step = read_commit_step(commit)
         if commit.at <= start or (step and step.phase is Phase.PLAN):
             return
         if step and step.phase in PHASES_WITH_PASSING_CI:
-            yield commit.sha
+            yield commit.sha, step
 
 
 def find_last_unblock_time(status: Status) -> str:
@@ -99,7 +107,7 @@ def run_until_idle(run: PrdRun) -> NoAction:
 
     Comments are read again between phases, so `/tdd pause` takes effect after the current phase.
     """
-    stop = ensure_plan(run) or block_on_failed_ci(run.context.hub, run.session)
+    stop = ensure_plan(run) or watch_ci(run)
     if stop is not None and run.context.git.branch_head(run.session.target.branch) is None:
         return stop
     watch_comments(run)

@@ -65,6 +65,7 @@ class BoardReader:
             repo=self.repo,
             branch=branch,
             roles=tuple(load_role_records(state)),
+            ci={story: state.ci(story) for story in state.ci_ids},
             summaries=self._reuse_summaries(prd, proofs),
         )
         return PrdSource(

@@ -103,6 +103,14 @@ class PrdLayout:
         return f"{self.root}/tdd/cycles"
 
     @property
+    def ci_root(self) -> str:
+        """The results of the repository's own CI, next to the cycles."""
+        return f"{self.root}/tdd/ci"
+
+    def ci(self, story: str) -> str:
+        return f"{self.ci_root}/{check_id(story, 'story')}.json"
+
+    @property
     def evidence_root(self) -> str:
         return f"{self.root}/tdd/evidence"
 

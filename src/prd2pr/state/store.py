@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.ci import StoryCi
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
 from prd2pr.domain.role_record import RoleRecord
@@ -224,7 +225,15 @@ class BranchState:
     @cached_property
     def cycle_ids(self) -> tuple[str, ...]:
         """The stories that have a cycle, found without reading the cycles."""
-        names = (path.rpartition("/")[2] for path in self.list_paths(self.paths.cycles))
+        return self._list_stories(self.paths.cycles)
+
+    @cached_property
+    def ci_ids(self) -> tuple[str, ...]:
+        """The stories with results of the repository's own CI."""
+        return self._list_stories(self.paths.ci_root)
+
+    def _list_stories(self, directory: str) -> tuple[str, ...]:
+        names = (path.rpartition("/")[2] for path in self.list_paths(directory))
         return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
 
     def sprint(self, sprint_id: str) -> Sprint | None:
@@ -248,6 +257,9 @@ class BranchState:
         """The stories that were ever worked on. A cycle without steps does not count."""
         cycles = ((name, self.cycle(name)) for name in self.cycle_ids)
         return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
+
+    def ci(self, story: str) -> StoryCi:
+        return self._read(StoryCi, self.paths.ci(story)) or StoryCi(story=story)
 
     def role(self, role: str, story: str = "") -> RoleRecord | None:
         """Return the last reply of a role."""

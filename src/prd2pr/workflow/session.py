@@ -10,6 +10,7 @@ from typing import Any
 
 from prd2pr.agents.models.base import Model
 from prd2pr.config import Config
+from prd2pr.domain.ci import CommitCi
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.costs.model_selection import ModelSelection
 from prd2pr.domain.costs.role_costs import add_spends, list_role_spends
@@ -167,6 +168,7 @@ class HostState:
     published_head: str = ""  # the head in the status comment before this run; empty if none
     refuted: BranchRefutation | None = None  # rewritten steps, on which no work may be based
     continues: bool = False  # another step follows this one
+    ci: tuple[CommitCi, ...] = ()  # results of the repository's own CI, which the next commit stores
     on_command_done: Callable[[ProcessedItem], None] = lambda _: None  # called before the commit that answers it
     waits_for_budget: Callable[[], bool] = lambda: False  # the last run stopped at its budget and asked a person
     fetch_branch: Callable[[str], object] = lambda _: None  # called before a branch of another purpose is read

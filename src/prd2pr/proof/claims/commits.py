@@ -330,7 +330,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     screenshots = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | (set() if claim.parent.planned else {PROJECT})
-    roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
+    roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl", f"{paths.ci_root}/": ".json"}
     if claim.step.phase is Phase.PLAN:
         roots[f"{paths.root}/sprints/"] = ".json"
     examples = f"{paths.held_out(claim.step.story)}/" if claim.step.phase is Phase.RED else ""

@@ -162,7 +162,7 @@ def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
 
 def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]:
     git, root, circuits = claim.state.store.git, claim.state.paths.root, claim.state.paths.circuits
-    written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
+    written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl", f"{claim.state.paths.ci_root}/": ".json"}
     for change in git.diff(claim.parent.tree, claim.state.tree):
         path = change.path
         own = expected | {claim.evidence_path, claim.evidence_data_path, ATTRIBUTES, circuits}

@@ -9,6 +9,7 @@ from functools import cached_property
 from sys import intern
 from typing import cast
 
+from prd2pr.domain.ci import StoryCi
 from prd2pr.domain.evidence import Coverage, Finding, Proof, RunSummary
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import drop_undone_steps
@@ -136,8 +137,16 @@ class PrdFacts:
     repo: str = ""  # `owner/name`, or empty if unknown
     branch: str = ""
     roles: tuple[RoleRecord, ...] = ()
+    ci: Mapping[str, StoryCi] = field(default_factory=dict)  # by story
     # cache, filled on demand
     summaries: dict[StepKey, ProofSummary] = field(default_factory=dict, repr=False, compare=False)
+
+    def describe_ci(self, story: str, step: Step) -> tuple[str, ...]:
+        """Return the result of the repository's own CI on a step's commit as a sentence, if it is recorded."""
+        results = self.ci[story].results if story in self.ci else ()
+        checks = next((each.checks for each in results if each.step == step.n), ())
+        said = ", ".join(clean_line(f"{each.name} {each.conclusion}") for each in checks)
+        return (f"The repository's CI: {said}.",) if said else ()
 
     @cached_property
     def roles_by_story(self) -> Mapping[str, tuple[RoleRecord, ...]]:

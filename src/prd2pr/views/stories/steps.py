@@ -104,7 +104,7 @@ def build_step_view(facts: PrdFacts, story: str, step: Step) -> StepView:
         runs=build_test_run_views(proof.evidence) if proof else (),
         tests=build_test_views(proof.evidence) if proof else (),
         findings=build_finding_views(proof),
-        facts=list_evidence_sentences(proof.evidence) if proof else (),
+        facts=(*(list_evidence_sentences(proof.evidence) if proof else ()), *facts.describe_ci(story, step)),
         faults=format_mutation_score(mutation) if mutation else "",
         mutants=build_fault_views(mutation) if mutation else (),
         diff=parse_patch(commit.patch) if commit else (),

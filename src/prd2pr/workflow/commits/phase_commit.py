@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from prd2pr.agents.outputs.security import find_security_question
 from prd2pr.agents.roles import SECURITY
 from prd2pr.domain.breakers.records import OperationSuccess
+from prd2pr.domain.ci import StoryCi
 from prd2pr.domain.costs.role_costs import add_spends
 from prd2pr.domain.decision import BOT
 from prd2pr.domain.evidence import Evidence, Proof, Verdict
@@ -88,6 +89,7 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     record = log.record(pending.at, inherits, describe_last_commit(session, pending))
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
+    change = add_ci_results(session, pending.base, change)
     complete = (
         add_evidence(session, pending, change)
         .with_doc(layout.run(log.id), record)
@@ -200,6 +202,19 @@ def add_pending_cursor(session: Session, base: str, change: StateChange) -> Stat
     status = changed[1] if changed else session.store.load(base).status
     assert isinstance(status, Status), "documents are kept by their type"
     return change.with_doc(path, record_processed(status, session.log.branch_writes.pending))
+
+
+def add_ci_results(session: Session, base: str, change: StateChange) -> StateChange:
+    """Store the CI results of earlier commits that are new or have changed."""
+    state = session.store.load(base)
+    stored: dict[str, StoryCi] = {}
+    for found in session.host.ci:
+        before = stored.get(found.story) or state.ci(found.story)
+        stored[found.story] = before.with_result(found.record)
+    for story, after in stored.items():
+        if after != state.ci(story):
+            change = change.with_doc(session.store.paths.ci(story), after)
+    return change
 
 
 def encode_log(session: Session) -> bytes:
