@@ -361,7 +361,8 @@ def plan() -> Json:
 
 
 def hidden_examples() -> Json:
-    return {each.id: {"imports": each.imports, "c1": [each.hidden]} for each in WORK}
+    imports = "\n".join(each.imports for each in WORK)
+    return {"imports": imports, **{each.id: {"c1": [each.hidden]} for each in WORK}}
 
 
 def deliver(stories: Iterable[Work] = WORK) -> list[Json]:

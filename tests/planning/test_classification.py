@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from planning.planning_harness import PlanningHarness, answer
 from planning.samples import prd_of
@@ -14,7 +15,7 @@ from prd2pr.domain.records import Prd, Requirement
 from prd2pr.errors import PlanInvalid
 from prd2pr.planning.answer_checks import check_planner_answer
 from prd2pr.planning.classification import apply_classification, build_class_questions
-from prd2pr.planning.plan import check_plan, to_backlog
+from prd2pr.planning.plan import PlanDraft, check_plan, to_backlog
 from prd2pr.planning.plan_diff import build_replanned_backlog, compute_plan_change
 from prd2pr.planning.problems import PLAN_PROBLEMS
 
@@ -223,3 +224,21 @@ def test_the_planner_sees_the_code(tmp_path: Path) -> None:
     assert "return cents // 100  # floor" in "".join(
         block.text for block in harness.model.requests[0].messages[0].blocks
     )
+
+
+def test_requirements_of_one_class_may_share_a_note() -> None:
+    given = {
+        "met": {"FR-1, FR-2": "a.py"},
+        "contradictory": {"FR-3,FR-4": "Up or down?", "FR-5, FR-6": "FR-5 or FR-6?"},
+    }
+    read = PlanDraft.model_validate({"stories": [], "classified": given}).classified
+    assert [(each.id, each.status, each.note) for each in read] == [
+        ("FR-1", "met", "a.py"),
+        ("FR-2", "met", "a.py"),
+        ("FR-3", "contradictory", "FR-3, FR-4: Up or down?"),
+        ("FR-4", "contradictory", "FR-3, FR-4: Up or down?"),
+        ("FR-5", "contradictory", "FR-5 or FR-6?"),
+        ("FR-6", "contradictory", "FR-5 or FR-6?"),
+    ]
+    with pytest.raises(ValidationError):
+        PlanDraft.model_validate({"stories": [], "classified": {"done": {"FR-1": "a.py"}}})

@@ -255,6 +255,8 @@ def test_an_answer_of_the_author_that_is_no_list_of_tests_is_refused() -> None:
     assert [(each.criterion, each.test) for each in read.examples] == [
         ("c1", "assert 1"), ("c1", "assert 2"), ("c2", "assert 3"),
     ]  # fmt: skip
+    shared = ExamplesAnswer.model_validate({"imports": "import calc", "calc-1": {"imports": "import re"}, "calc-2": {}})
+    assert [each.imports for each in shared.stories] == ["import calc\nimport re", "import calc"]
     for wrong in ({"calc-1": {"c1": [7]}}, {"calc-1": {"c1": {"test": "x"}}}, {"calc-1": "assert 1"}, {"calc-1": None}):
         with pytest.raises(ValidationError):
             ExamplesAnswer.model_validate(wrong)

@@ -238,11 +238,16 @@ def _format_sample_examples(conventions: Conventions) -> str:
     lines = conventions.example.strip().splitlines()
     if lines:
         imports = "\n".join(line for line in lines if line.startswith("import"))
-        sample = {"imports": imports, "c1": [lines[-2].strip()]}
-    else:
-        raises = "with pytest.raises(ValueError):\n    price(-7)"
-        sample = {"imports": "from shop.price import price", "c1": ["assert price(61) == 500"], "c3": [raises]}
-    return json.dumps({"shop-1": sample}, ensure_ascii=False)
+        return json.dumps({"shop-1": {"imports": imports, "c1": [lines[-2].strip()]}}, ensure_ascii=False)
+    sample = {
+        "imports": "from shop.cart import Cart\n\ndef cart(*cents):\n    return Cart(list(cents))",
+        "shop-1": {
+            "c1": ["assert cart(61, 8).total() == 69"],
+            "c3": ["with pytest.raises(ValueError):\n    cart(-7).total()"],
+        },
+        "shop-2": {"c1": ["assert cart(7000).shipping() == 0"]},
+    }
+    return json.dumps(sample, ensure_ascii=False)
 
 
 def _compute_limits(task: RoleTask) -> dict[str, int]:

@@ -74,12 +74,16 @@ def _add_runner_imports(conventions: Conventions, imports: str) -> str:
 
 
 def _select_imports(imports: str, tests: str) -> str:
-    """Return the import lines that the tests use, and pytest's if it is missing."""
+    """Return the imports and helper functions that the tests use, and pytest's import if it is missing."""
     try:
-        statements = [each for each in ast.parse(dedent(imports)).body if isinstance(each, ast.Import | ast.ImportFrom)]
-        used = {node.id for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Name)}
+        body = ast.parse(dedent(imports)).body
+        used = _list_names(ast.parse(tests))
     except (SyntaxError, ValueError):
         return imports.strip()
+    statements = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
+    helpers = [each for each in body if isinstance(each, ast.FunctionDef)]
+    for _ in helpers:
+        used |= {name for each in helpers if each.name in used for name in _list_names(each)}
     kept = []
     for each in statements:
         names = [alias for alias in each.names if (alias.asname or alias.name).partition(".")[0] in used]
@@ -88,7 +92,12 @@ def _select_imports(imports: str, tests: str) -> str:
             kept.append(ast.unparse(each))
     if "pytest" in used and "import pytest" not in kept:
         kept.insert(0, "import pytest")
-    return "\n".join(kept)
+    texts = [ast.unparse(each) for each in helpers if each.name in used]
+    return "\n\n\n".join(filter(None, ("\n".join(kept), *texts)))
+
+
+def _list_names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -116,8 +125,13 @@ def _find_import_problem(imports: str) -> str:
         body = ast.parse(dedent(imports)).body
     except (SyntaxError, ValueError):
         return "its imports are not valid Python"
-    plain = all(isinstance(each, ast.Import | ast.ImportFrom) for each in body)
-    return "" if plain else "its imports contain something else"
+    return "" if all(map(_is_import_or_helper, body)) else "its imports contain something else"
+
+
+def _is_import_or_helper(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.FunctionDef):
+        return not statement.decorator_list and not statement.name.lower().startswith("test")
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _find_python_problem(stack: Stack, example: HiddenExample) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from prd2pr.domain.dependency_graph import find_cycle, sort_by_dependencies
@@ -80,6 +81,26 @@ class PlanDraft(Record):
         default=(), description="What was taken for granted; name the id of a requirement that holds for all stories."
     )
     not_covered: SkipJsonSchema[tuple[str, ...]] = ()  # requirements without a story; a question names each of them
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_form(cls, answer: object) -> object:
+        """Accept the short form that the prompt asks for: `"classified": {"met": {"FR-5, FR-6": "src/cart.py"}}`."""
+        if not isinstance(answer, dict) or not isinstance(answer.get("classified"), dict):
+            return answer
+        return {**answer, "classified": list(_expand_classified(answer["classified"]))}
+
+
+def _expand_classified(given: Mapping[object, object]) -> Iterator[object]:
+    for status, notes in given.items():
+        if not isinstance(notes, dict):
+            yield notes
+            continue
+        for names, note in notes.items():
+            ids = [each for each in re.split(r"\s*,\s*", str(names).strip()) if each]
+            is_complete = {get_requirement_key(each) for each in ids} <= collect_mentioned_keys([str(note)])
+            text = f"{', '.join(ids)}: {note}" if status == "contradictory" and not is_complete else note
+            yield from ({"id": each, "status": status, "note": text} for each in ids)
 
 
 @dataclass(frozen=True)

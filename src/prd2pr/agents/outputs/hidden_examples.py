@@ -23,7 +23,7 @@ class ExampleDraft(Record):
 
 class StoryExamples(Record):
     story: str = Field(max_length=140, description="Id of the story.")
-    imports: str = Field(default="", max_length=1_500, description="The imports that its examples share.")
+    imports: str = Field(default="", max_length=6_000, description="The imports and helper functions of its examples.")
     examples: tuple[ExampleDraft, ...] = Field(default=(), max_length=MAX_EXAMPLES)
     about: SkipJsonSchema[str] = ""  # digest of the story that the examples were written for; set by code
 
@@ -36,18 +36,26 @@ class ExamplesAnswer(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_short_form(cls, answer: object) -> object:
-        """Accept the compact form that the prompt asks for: `{"shop-1": {"imports": "…", "c1": ["assert …"]}}`."""
+        """Accept the compact form that the prompt asks for: `{"imports": "…", "shop-1": {"c1": ["assert …"]}}`.
+
+        A story may have imports of its own.
+        """
         if not isinstance(answer, dict) or "stories" in answer or not answer:
             return answer
-        return {"stories": [_expand_story(name, given) for name, given in answer.items()]}
+        shared = answer.get("imports", "")
+        stories = ((name, given) for name, given in answer.items() if name != "imports" or not isinstance(given, str))
+        return {"stories": [_expand_story(name, given, shared) for name, given in stories]}
 
 
-def _expand_story(name: str, given: object) -> object:
+def _expand_story(name: str, given: object, shared: object) -> object:
     if not isinstance(given, dict):
         return {"story": name, "examples": given}
     texts = {key: value if isinstance(value, list) else [value] for key, value in given.items() if key != "imports"}
     examples = [{"criterion": key, "test": test} for key, tests in texts.items() for test in tests]
-    return {"story": name, "imports": given.get("imports", ""), "examples": examples}
+    imports = given.get("imports", "")
+    if isinstance(shared, str) and isinstance(imports, str):
+        imports = "\n".join(filter(None, (shared, imports)))
+    return {"story": name, "imports": imports, "examples": examples}
 
 
 class Ruling(Record):
