@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ import yaml
 from fakes.github.events import Event
 from fakes.github.fake import FakeGitHub
 from prd2pr.build_info import get_build_commit
+from prd2pr.github.setup.workflow_file import SHARED_PATH
 
 ROOT = Path(__file__).parents[2]
 STUB_ACTIONS = Path(__file__).parent / "stub_actions"
@@ -83,9 +85,12 @@ def action_source(directory: Path) -> ActionSource:
     for name in ("action.yml", "constraints.txt", "pyproject.toml"):
         place.mkdir(exist_ok=True)
         shutil.copy2(ROOT / name, place / name)
-    for name in ("action", "check", "src", "templates"):
+    for name in ("action", "check", "src", "templates", "toolchains"):
         shutil.copytree(ROOT / name, place / name)
     commit = get_build_commit() or "0" * 40
+    shared = place / SHARED_PATH
+    shared.parent.mkdir(parents=True)
+    shared.write_text(resolve_own_paths((ROOT / SHARED_PATH).read_text(encoding="utf-8"), commit), encoding="utf-8")
     (place / "src/prd2pr/built_from.txt").write_text(commit + "\n", encoding="ascii")
     source = ActionSource(place, commit)
     source.program.parent.mkdir()
@@ -101,7 +106,12 @@ def action_source(directory: Path) -> ActionSource:
     return source
 
 
-def set_up(source: ActionSource, world: Hosted, config: str = "") -> None:
+def resolve_own_paths(workflow: str, commit: str) -> str:
+    """Name the repository and the commit where the file says `$/`, as GitHub does before a job starts."""
+    return re.sub(r"uses: \$/(\S+)", rf"uses: prd2pr/prd2pr/\1@{commit}", workflow)
+
+
+def set_up(source: ActionSource, world: Hosted, config: str = "", options: tuple[str, ...] = ()) -> None:
     """`prd2pr init` in a clone, with its own configuration, pushed to the default branch."""
     bare = bare_of(world)
     with tempfile.TemporaryDirectory() as scratch:
@@ -110,7 +120,7 @@ def set_up(source: ActionSource, world: Hosted, config: str = "") -> None:
         # The scripted answers are those of separate roles.
         strategy = "" if "strategy:" in config else "strategy: strict\n"
         Path(scratch, ".prd2pr.yml").write_text(f"{config}{strategy}", encoding="utf-8")
-        subprocess.run([str(source.program), "init", "--repo", scratch], check=True, capture_output=True)
+        subprocess.run([str(source.program), "init", "--repo", scratch, *options], check=True, capture_output=True)
         git(scratch, "add", "-A")
         git(scratch, *IDENTITY, "commit", "-qm", "Set prd2pr up")
         git(scratch, "push", "-q", "origin", "HEAD")
@@ -127,8 +137,9 @@ def run_workflow(
         payload = place / "event.json"
         payload.write_text(json.dumps(event.payload), encoding="utf-8")
         command = [str(ACT), event.name, "-C", str(checkout), "-W", WORKFLOW, "-e", str(payload), *fixed_options(place)]
-        command += [word for option in action_paths(source, workflow) for word in ("--local-repository", option)]
-        command += ["-s", f"GITHUB_TOKEN={token_for(world, workflow)}"]
+        jobs = jobs_of(source, workflow)
+        command += [word for option in action_paths(source, workflow, jobs) for word in ("--local-repository", option)]
+        command += ["-s", f"GITHUB_TOKEN={token_for(world, jobs)}"]
         run_env = {**job_environment(source, world), **(env or {})}
         command += [word for name, value in run_env.items() for word in ("--env", f"{name}={value}")]
         done = subprocess.run(
@@ -144,19 +155,34 @@ def fixed_options(place: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def action_paths(source: ActionSource, workflow: dict[str, Any]) -> list[str]:
-    """Every action that the workflow uses, at exactly the ref that it pins. An action without a stub fails."""
-    places = {
-        "prd2pr/prd2pr": source.path,
-        "actions/checkout": STUB_ACTIONS / "checkout",
-        "actions/setup-python": STUB_ACTIONS / "setup-python",
-    }
-    used = {step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step}
-    return [f"{uses}={places[uses.partition('@')[0]]}" for uses in sorted(used)]
+def jobs_of(source: ActionSource, workflow: dict[str, Any]) -> dict[str, Any]:
+    """The workflow's own jobs, or those of the shared workflow that it calls."""
+    called = [job["uses"] for job in workflow["jobs"].values() if "uses" in job]
+    if called:
+        assert called == [f"prd2pr/prd2pr/{SHARED_PATH}@{source.commit}"]
+        workflow = yaml.safe_load((source.path / SHARED_PATH).read_text(encoding="utf-8"))
+    return dict(workflow["jobs"])
 
 
-def token_for(world: Hosted, workflow: dict[str, Any]) -> str:
-    granted = workflow["jobs"]["work"]["permissions"]
+def action_paths(source: ActionSource, workflow: dict[str, Any], jobs: dict[str, Any]) -> list[str]:
+    """Every action that is used, at exactly the ref that is pinned. An action without a stub fails."""
+    toolchains = yaml.safe_load((source.path / "toolchains/action.yml").read_text(encoding="utf-8"))
+    steps = [*toolchains["runs"]["steps"], *(step for job in jobs.values() for step in job["steps"])]
+    used = {step["uses"] for step in steps if "uses" in step}
+    used |= {job["uses"] for job in workflow["jobs"].values() if "uses" in job}
+    found = {}
+    for uses in sorted(used):
+        name, _, pin = uses.partition("@")
+        owner, repository, *_ = name.split("/")
+        ours = (owner, repository) == ("prd2pr", "prd2pr")
+        stub = STUB_ACTIONS / repository
+        assert ours or stub.is_dir(), f"there is no stub for {uses}"
+        found[f"{owner}/{repository}@{pin}"] = source.path if ours else stub
+    return [f"{uses}={place}" for uses, place in found.items()]
+
+
+def token_for(world: Hosted, jobs: dict[str, Any]) -> str:
+    granted = jobs["work"]["permissions"]
     return world.fake.actions_token(world.name, {name.replace("-", "_"): how for name, how in granted.items()})
 
 

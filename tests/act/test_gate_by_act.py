@@ -26,15 +26,16 @@ def run_comment(source, world):
 
 @pytest.mark.slow
 def test_a_comment_without_a_command_ends_at_the_gate_without_calls(run_comment, world):
-    done, reactions = run_comment("Thanks, see src/calc/signs.py", "ada")
+    done, reactions = run_comment("Thanks, I did not know /tdd yet", "ada")
     assert (done.status, done.jobs, reactions) == (0, {"gate": "success"}, []), done.log
     assert done.outputs == {"go": "false", "reason": NO_COMMAND}
     assert world.fake.calls == []
 
 
 @pytest.mark.slow
-def test_a_comment_without_a_slash_does_not_start_the_gate(run_comment, world):
-    done, _ = run_comment("Thanks", "ada")
+@pytest.mark.parametrize("body", ["Thanks", "See https://example.org/tdd/state and src/calc", "/assign wendy"])
+def test_a_comment_that_cannot_be_a_command_starts_no_job(run_comment, world, body):
+    done, _ = run_comment(body, "ada")
     assert (done.status, done.jobs, world.fake.calls) == (0, {}, []), done.log
 
 

@@ -72,4 +72,4 @@ def test_init_refuses_a_movable_action_ref(world, name):
 def test_init_uses_the_given_action(world):
     assert world.program("init", "--action", f"mirror/prd2pr@{COMMIT}").status == 0
     text = (world.repo / ".github/workflows/prd2pr.yml").read_text()
-    assert text.count(f"uses: mirror/prd2pr@{COMMIT}\n") == 2
+    assert text.count(f"uses: mirror/prd2pr/.github/workflows/run.yml@{COMMIT}\n") == 1

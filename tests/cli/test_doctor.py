@@ -81,9 +81,12 @@ def story_jobs(text: str, config: Config) -> SetupCheck | None:
 
 def test_a_workflow_without_the_configured_jobs():
     several = load_config("story_jobs: 4\n")
-    asked = render_workflow(several, "main", ACTION)
-    usual = render_workflow(Config(), "main", ACTION)
-    assert story_jobs(usual, Config()) is None and story_jobs(asked, Config()) is None
+    asked = render_workflow(several, "main", ACTION, standalone=True)
+    usual = (
+        asked.replace("mode: plan", "mode: work").replace("mode: story", "mode: work").replace("integrate\n", "work\n")
+    )
+    assert story_jobs(asked, Config()) is None
+    assert story_jobs(render_workflow(several, "main", ACTION), several) is None, "the shared workflow has them"
     found = story_jobs(asked, several)
     assert found is not None and (found.mark, found.found) == ("ok", "up to 4 in parallel")
     older = story_jobs(usual, several)
@@ -207,7 +210,7 @@ def test_a_workflow_on_this_branch_only(ready):
         (("", ""), "workflow", "ok", "commit cccccccccc"),
         ((COMMIT, "d" * 40), "workflow", "warning", "commit dddddddddd"),
         ((COMMIT, "v1"), "workflow", "wrong", "pinned to v1, which can be moved"),
-        (("/prd2pr@", "/other@"), "workflow", "wrong", "does not use prd2pr"),
+        (("/prd2pr/.github", "/other/.github"), "workflow", "wrong", "does not use prd2pr"),
         (("name: prd2pr", "name: [prd2pr"), "workflow", "wrong", "not valid YAML"),
         (("  issues:", "  watch:"), "triggers", "warning", "not triggered by issues"),
         (('"prds/**/*.md"', '"specs/**"'), "triggers", "warning", "specs/**"),
@@ -223,7 +226,7 @@ def test_checks_of_a_workflow(change, name, mark, words):
 
 
 def test_two_versions_in_one_workflow_are_wrong():
-    text = render_workflow(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
+    text = render_workflow(Config(), "main", ACTION, standalone=True).replace(COMMIT, "d" * 40, 1)
     assert next(run_workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
 
 
@@ -234,7 +237,9 @@ def test_a_workflow_for_another_branch(hosted):
     check = hosted.doctor()["default branch"]
     assert check["mark"] == "wrong"
     assert "names main, but GitHub's default branch is trunk" in check["found"]
-    half = render_workflow(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
+    older = render_workflow(Config(), "trunk", ACTION, standalone=True)
+    half = older.replace("${{ github.event.repository.default_branch }}", "main")
+    assert run_branch_check(older, "trunk").mark == "ok"
     assert run_branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
 
 

@@ -73,3 +73,16 @@ def test_the_status_says_that_github_starts_no_checks(tmp_path):
         world.act(world.push({"prds/calc.md": PRD}, "ada"))
         assert "GitHub starts no workflows for pushes with `GITHUB_TOKEN`" in world.status_comment().body
         assert world.repo.dispatches == []
+
+
+def test_the_status_comment_says_that_the_schedule_is_disabled(tmp_path):
+    files = {".github/workflows/prd2pr-schedule.yml": "on:\n  schedule:\n    - cron: '1 1 * * *'\n"}
+    with GitHubWorld(tmp_path, files=files) as world:
+        world.push_prd("prds/calc.md", PRD)
+        world.settle()
+        assert "schedule" not in world.status_comment().body
+        world.repo.disabled["prd2pr-schedule.yml"] = "disabled_inactivity"
+        world.comment(world.pull().number, "/tdd next", by="wendy")
+        world.settle()
+        assert "gh workflow enable prd2pr-schedule.yml" in world.status_comment().body
+        assert world.fake.violations == []

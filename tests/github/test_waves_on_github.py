@@ -168,7 +168,7 @@ def test_a_wave_started_twice_does_nothing_twice(new):
 def test_work_of_another_active_run_is_left_to_it(new):
     world = push_stories(new(), 2)
     world.repo.at_work.add(4711)
-    world.repo.jobs[4711] = ["Work", "Story calc-1", "Story calc-2"]
+    world.repo.jobs[4711] = ["prd2pr / Work", "prd2pr / Story calc-1", "Story calc-2"]
     run = run_wave(world)
     assert run.stories == [] and "working on calc-1, calc-2" in run.planned.out
     world.repo.jobs[4711] = ["Story calc-1"]

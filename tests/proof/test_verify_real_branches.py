@@ -241,10 +241,22 @@ def as_job(world: World, tmp_path: Path, *, head: str, branch: str = "prd2pr/cal
     """The environment of a job for a pull request from a fork: an event, output files and no token."""
     base = world.git("rev-parse", "main")
     sides = {"base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": branch, "repo": {"fork": True}}}
-    (tmp_path / "event.json").write_text(json.dumps({"action": "opened", "number": 7, "pull_request": sides}))
+    return run_job(world, tmp_path, "pull_request", {"action": "opened", "number": 7, "pull_request": sides})
+
+
+def in_merge_queue(world: World, tmp_path: Path, *, head: str) -> tuple[Result, str, str]:
+    """The same for an entry of a merge queue, whose payload has no pull request."""
+    base = world.git("rev-parse", "main")
+    queue = f"refs/heads/gh-readonly-queue/main/pr-7-{base}"
+    group = {"base_sha": base, "head_sha": head, "base_ref": "refs/heads/main", "head_ref": queue}
+    return run_job(world, tmp_path, "merge_group", {"action": "checks_requested", "merge_group": group})
+
+
+def run_job(world: World, tmp_path: Path, name: str, payload: dict[str, object]) -> tuple[Result, str, str]:
+    (tmp_path / "event.json").write_text(json.dumps(payload))
     env = {
         "GITHUB_ACTIONS": "true",
-        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_NAME": name,
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_REPOSITORY": "octo/calc",
         "GITHUB_OUTPUT": str(tmp_path / "output"),
@@ -266,6 +278,25 @@ def test_proved_pull_request(world, tmp_path):
     assert "### All proved: 5 of 5 steps" in summary and f"https://github.com/octo/calc/commit/{head}" in summary
     assert "::notice title=prd2pr::all proved: 5 of 5 steps" in done.out
     assert len(list((tmp_path / "st").glob("*.intoto.json"))) == 3
+
+
+def test_merge_queue_entry_is_proved(world, tmp_path):
+    head = commits(world)[-1]
+    world.git("switch", "-q", "--detach", "main")
+    world.git("merge", "-q", "--no-ff", "-m", "Merge pull request #7", head)
+    done, output, summary = in_merge_queue(world, tmp_path, head=world.git("rev-parse", "HEAD"))
+    assert done.status == 0, done.out + done.err
+    assert "\ntrue\n" in output and "5 of 5 steps" in summary
+
+
+def test_squashed_merge_queue_entry_is_proved(world, tmp_path):
+    world.git("update-ref", "refs/prd2pr/archive/calc/7", commits(world)[-1])
+    world.git("switch", "-q", "--detach", "main")
+    world.git("merge", "-q", "--squash", world.branch)
+    head = world.commit(f"A small calculator (#7)\n\nTdd-Archive: calc/7 {commits(world)[-1]}")
+    done, output, summary = in_merge_queue(world, tmp_path, head=head)
+    assert done.status == 0, done.out + done.err
+    assert "\ntrue\n" in output, output + summary
 
 
 @pytest.mark.slow

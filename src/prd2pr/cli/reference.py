@@ -23,10 +23,12 @@ from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.error_table import render_errors_page
 from prd2pr.github.commands.help import render_comment_commands_page
 from prd2pr.github.setup.app_permissions import make_app_page_url
+from prd2pr.github.setup.workflow_file import SHARED_PATH, render_inner_action, render_shared_workflow
 from prd2pr.languages.capability_page import render_languages_page
 from prd2pr.server.settings import list_server_settings as server_rows
 from prd2pr.verification.findings import render_finding_pages, render_findings_page
 
+CHECKOUT = Path(__file__).resolve().parents[3]
 GENERATED_NOTICE = "<!-- Generated from the code by `python -m prd2pr.cli.reference`; do not edit. -->\n\n"
 
 
@@ -98,6 +100,8 @@ def render_reference_pages() -> dict[str, str]:
         "docs/reference/errors.md": GENERATED_NOTICE + render_errors_page(),
         "docs/reference/machines.md": GENERATED_NOTICE + render_machines_page(),
         "docs/prd2pr.schema.json": json.dumps(build_json_schema(), indent=2) + "\n",
+        SHARED_PATH: render_shared_workflow(),
+        "action/action.yml": render_inner_action((CHECKOUT / "action.yml").read_text(encoding="utf-8")),
     }
 
 
@@ -185,9 +189,8 @@ def escape_cell(text: str) -> str:
 
 
 def main() -> int:
-    root = Path(__file__).resolve().parents[3]
     for name, text in render_reference_pages().items():
-        path = root / name
+        path = CHECKOUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")

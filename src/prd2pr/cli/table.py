@@ -74,6 +74,12 @@ COMMANDS: tuple[TableCommand, ...] = (
                 help="Action to use in the workflow (default: the commit of this prd2pr)",
                 metavar="OWNER/REPO@SHA",
             ),
+            option(
+                "--standalone",
+                action="store_true",
+                help="Write the workflow with all jobs, to change them or for GitHub Enterprise Server, instead of a "
+                "call of prd2pr's reusable workflow",
+            ),
             option("--verify", help="Also write the workflow that verifies every pull request", action="store_true"),
         ),
         "prd2pr init",

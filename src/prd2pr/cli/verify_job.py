@@ -26,6 +26,7 @@ class VerifyJob:
     job: ActionsJob
     range: str | None  # None for the default of `prd2pr verify`
     skip_reason: str = ""  # why there is nothing to verify
+    queued: tuple[str, str] | None = None  # base and head of an entry of a merge queue
 
     @property
     def commit_url(self) -> str:
@@ -49,8 +50,9 @@ class VerifyJob:
 
 def read_verify_job(job: ActionsJob, git: Git) -> VerifyJob:
     payload = job.read_payload()
-    pull = payload.get("pull_request") if isinstance(payload, dict) else None
-    if not isinstance(pull, dict):
+    payload = payload if isinstance(payload, dict) else {}
+    pull = read_proposal(payload)
+    if pull is None:
         return VerifyJob(job, None)
     base, head = (read_pull_sha(pull, side) for side in ("base", "head"))
     for commit in (base, head):
@@ -60,9 +62,17 @@ def read_verify_job(job: ActionsJob, git: Git) -> VerifyJob:
                 where=commit[:10],
                 remedy="set `fetch-depth: 0` on actions/checkout and remove its `ref`",
             )
-    return VerifyJob(
-        job, f"{base}..{head}", skip_reason="" if has_claims(git, base, head, _branch(pull)) else NOTHING_CLAIMED
-    )
+    reason = "" if has_claims(git, base, head, _branch(pull)) else NOTHING_CLAIMED
+    queued = (base, head) if "merge_group" in payload else None
+    return VerifyJob(job, f"{base}..{head}", skip_reason=reason, queued=queued)
+
+
+def read_proposal(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the payload's pull request, or its entry of a merge queue in the same form."""
+    if isinstance(group := payload.get("merge_group"), dict):
+        return {side: {"sha": group.get(f"{side}_sha"), "ref": ""} for side in ("base", "head")}
+    pull = payload.get("pull_request")
+    return pull if isinstance(pull, dict) else None
 
 
 NOTHING_CLAIMED = "No commit of this pull request claims a step, and none changes the state of prd2pr."

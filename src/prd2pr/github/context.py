@@ -20,6 +20,7 @@ from prd2pr.workflow.session import Session
 # Where stories that can run in parallel are handed off to: jobs of this run, a new run, or nowhere.
 Handoff = Literal["to jobs", "to a run", ""]
 STORY_JOB_PREFIX = "Story "  # prefix of the names of story jobs in the workflow that `init` writes
+CALLED_JOB = " / "  # GitHub names a job of a called workflow `CALLER / JOB`
 MIN_SECONDS_LEFT = 120.0  # no phase starts with less time left
 PHASE_MARGIN = 1.5  # factor for the longest phase so far
 
@@ -94,7 +95,8 @@ class GitHubContext:
         except HubProblem as problem:
             self.progress.say("note", text=f"cannot find out whether another run is active: {problem.what}")
             return frozenset()
-        return frozenset(name.removeprefix(STORY_JOB_PREFIX) for name in jobs if name.startswith(STORY_JOB_PREFIX))
+        names = (name.rpartition(CALLED_JOB)[2] for name in jobs)
+        return frozenset(name.removeprefix(STORY_JOB_PREFIX) for name in names if name.startswith(STORY_JOB_PREFIX))
 
     @property
     def clock(self) -> Clock:

@@ -81,6 +81,16 @@ def find_newest_merge(git: Git, base: str) -> MergedBranch | None:
     return None
 
 
+def find_merges_between(git: Git, base: str, head: str) -> list[MergedBranch]:
+    """Return the merges of proved branches after `base`, oldest first, as an entry of a merge queue has them."""
+    found: dict[str, MergedBranch] = {}
+    for commit in git.log(f"{base}..{head}"):
+        merged = find_merged_head(git, commit)
+        if merged is not None:
+            found[merged] = describe_merge(git, commit, merged)  # of the commits of a rebase, the last one counts
+    return list(found.values())
+
+
 def find_merge_of(git: Git, base: str, head: str, number: str) -> MergedBranch | None:
     """Return the merge of this pull request in the base's history, or None if it is not merged there."""
     last = git.commit_info(head)

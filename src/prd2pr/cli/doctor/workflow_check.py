@@ -13,14 +13,17 @@ from prd2pr.config import Config
 from prd2pr.github.setup.workflow_file import (
     NOTIFY_URLS,
     SCHEDULE_PATH,
+    SHARED_PATH,
     WORKFLOW_PATH,
     list_key_names,
     push_paths,
 )
 
-PRD2PR_USES = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
-EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch")
+PRD2PR_USES = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)(?:/[\w./-]+)?@([\w./-]+)")
+SHARED_USES = re.compile(rf"uses:\s*[\"']?\S+/{re.escape(SHARED_PATH)}@")
+EVENTS = ("push", "issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch")
 STORY_MODES = ("plan", "story", "integrate")
+WHERE_SECRETS_GO = "to `secrets` of its job, or to `env` of the steps that run prd2pr"
 REWRITE_HINT = f"delete {WORKFLOW_PATH} and run prd2pr init to write it again"
 
 
@@ -41,7 +44,7 @@ def run_workflow_checks(text: str, config: Config, branch: str, commit: str) -> 
         workflow.get(True, workflow.get("on")), config, branch
     )  # YAML 1.1 parses the key `on` as true
     yield run_key_check(text, config)
-    if config.story_jobs > 1:
+    if config.story_jobs > 1 and not SHARED_USES.search(text):  # the shared workflow has these jobs
         yield run_story_jobs_check(workflow.get("jobs"), config)
     if config.notify.events:
         yield run_notices_check(text, config)
@@ -61,7 +64,7 @@ def run_version_check(text: str, commit: str) -> SetupCheck:
         )
     if len(pins) > 1:
         return SetupCheck(
-            "workflow", "wrong", "gate and worker use different versions of prd2pr", "pin both to the same commit"
+            "workflow", "wrong", "its jobs use different versions of prd2pr", "pin all of them to the same commit"
         )
     (pin,) = pins
     if commit and pin != commit:
@@ -145,7 +148,7 @@ def run_notices_check(text: str, config: Config) -> SetupCheck:
             "notices",
             "wrong",
             f"notify.events is set, but the workflow does not pass {NOTIFY_URLS} to prd2pr",
-            f"add {NOTIFY_URLS}: ${{{{ secrets.{NOTIFY_URLS} }}}} to env of the step that runs prd2pr",
+            f"add {NOTIFY_URLS}: ${{{{ secrets.{NOTIFY_URLS} }}}} {WHERE_SECRETS_GO}",
         )
     return SetupCheck("notices", "ok", f"{', '.join(config.notify.events)}, to the URLs in the secret {NOTIFY_URLS}")
 
@@ -180,6 +183,6 @@ def run_key_check(text: str, config: Config) -> SetupCheck:
             "model key",
             "wrong",
             f"the workflow does not pass {', '.join(missing)} to prd2pr",
-            f"add {missing[0]}: ${{{{ secrets.{missing[0]} }}}} to env of the step that runs prd2pr",
+            f"add {missing[0]}: ${{{{ secrets.{missing[0]} }}}} {WHERE_SECRETS_GO}",
         )
     return SetupCheck("model key", "ok", f"passed: {', '.join(needed)}" if needed else "none needed")

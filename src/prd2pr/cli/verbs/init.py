@@ -50,7 +50,11 @@ def main(options: argparse.Namespace) -> int:
     for path in files:
         write_once(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
-    write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: render_workflow(config, branch, action))
+    write_once(
+        root / WORKFLOW_PATH,
+        WORKFLOW_PATH,
+        lambda: render_workflow(config, branch, action, standalone=options.standalone),
+    )
     write_once(root / SCHEDULE_PATH, SCHEDULE_PATH, lambda: render_schedule(config))
     if options.verify or config.attest:
         write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(config, action))

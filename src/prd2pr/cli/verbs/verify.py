@@ -23,7 +23,14 @@ from prd2pr.github.messages.query_replies import ReportRow, VerifyReport
 from prd2pr.github.messages.rendering import report_text
 from prd2pr.memory.commit import make_retention_policy
 from prd2pr.proof.attestation import UNCHECKED, StatementCheck
-from prd2pr.proof.merged import MergeCheck, MergedBranch, check_merge, find_merge_of, find_newest_merge
+from prd2pr.proof.merged import (
+    MergeCheck,
+    MergedBranch,
+    check_merge,
+    find_merge_of,
+    find_merges_between,
+    find_newest_merge,
+)
 from prd2pr.proof.statement_files import STATEMENTS, check_statement_files, list_attested_steps, write_statements
 from prd2pr.proof.verify import Verifier
 from prd2pr.state.archive import ARCHIVES, find_proved_head
@@ -91,7 +98,10 @@ def verify_branches(options: argparse.Namespace) -> int:
         if job and job.skip_reason:
             return job.report_nothing()
         write = format_discard_text if options.json else print_text
-        branches = select_branches(git, job.range if job else options.range, options.pr)
+        queued = (
+            [select_merged_branch(each) for each in find_merges_between(git, *job.queued)] if job and job.queued else []
+        )
+        branches = queued or select_branches(git, job.range if job else options.range, options.pr)
         proved = [prove_branch(git, each, options, write) for each in branches]
     if not any(each.checked for each in proved):
         raise CannotJudge("no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")

@@ -94,6 +94,11 @@ class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
         runs = sorted(self.active_runs(workflow) - {besides})
         return frozenset(name for run in runs for name in list_unfinished_jobs(self.api, run))
 
+    def is_disabled(self, workflow: str) -> bool:
+        """Whether the workflow exists and does not run: GitHub or a person has disabled it."""
+        found = self.api.get_optional(self.api.path("actions", "workflows", workflow))
+        return found is not None and found.get("state") != "active"
+
     def _newest_run(self, workflow: str) -> int:
         found = self.api.get_optional(
             self.api.path("actions", "workflows", workflow, "runs"), event="workflow_dispatch", per_page=1

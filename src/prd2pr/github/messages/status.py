@@ -37,6 +37,10 @@ Headline = Literal[
 ]
 
 MAX_REFUSALS = 3
+DISABLED_SCHEDULE = (
+    "The schedule that finds lost events is disabled; GitHub does that after 60 days without activity. "
+    "To enable it: `gh workflow enable prd2pr-schedule.yml`, or Actions → prd2pr schedule → Enable workflow."
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class StatusView:
     pull_url: str = ""
     run_url: str = ""
     tracking: int | None = None
-    ci: str = ""  # how the project's own checks start on this branch
+    hints: tuple[str, ...] = ()  # how the project's own checks start on this branch; a disabled schedule
 
     @property
     def blocked(self) -> BlockedView | None:
@@ -71,6 +75,7 @@ def build_status_view(
     tracking: int | None = None,
     refuted: BranchRefutation | None = None,
     ci: str = "",
+    schedule: str = "",
 ) -> StatusView:
     headline = choose_headline(pull_view, status, stop, problem, refuted)
     waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
@@ -86,7 +91,7 @@ def build_status_view(
         pull_url=pull_url,
         run_url=run_url,
         tracking=tracking,
-        ci=ci if headline == "done" else "",
+        hints=tuple(filter(None, (ci if headline == "done" else "", schedule))),
     )
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from prd2pr.config import Config
 from prd2pr.domain.forge import Comment, Issue, Pull
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, Prd
-from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.errors import HubProblem, Prd2prError, Stopped
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.client.repository import GITHUB_ACTIONS
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.github.messages.status import (
+    DISABLED_SCHEDULE,
     Headline,
     StatusView,
     build_status_view,
     choose_headline,
     describe_ci,
 )
+from prd2pr.github.setup.workflow_file import SCHEDULE_PATH
 from prd2pr.state.git import Git
 from prd2pr.state.store import BranchState
 from prd2pr.verification.commit_check import BranchRefutation
@@ -81,6 +84,16 @@ class Publication:
     def problem(self) -> ProblemReply | None:
         return ProblemReply.of("this run", self.request.problem) if self.request.problem else None
 
+    @cached_property
+    def has_disabled_schedule(self) -> bool:
+        """Whether lost events would not be found. Asked once, by a run that did something."""
+        if not self.is_stopped or self.request.unrequested:
+            return False
+        try:
+            return self.hub.is_disabled(SCHEDULE_PATH.rpartition("/")[2])
+        except HubProblem:  # the token may not read workflows
+            return False
+
     def view(self, pull: Pull | None, tracking: Issue | None = None) -> StatusView:
         return build_status_view(
             self.pull_view,
@@ -93,6 +106,7 @@ class Publication:
             tracking=tracking.number if tracking else None,
             refuted=self.refuted,
             ci=describe_ci(self.config.ci_workflows, starts_by_itself=self.hub.me() != GITHUB_ACTIONS),
+            schedule=DISABLED_SCHEDULE if self.has_disabled_schedule else "",
         )
 
     def attempt(self, part: str, act: Callable[[], T]) -> T | None:
