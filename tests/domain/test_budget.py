@@ -83,6 +83,16 @@ def test_unknown_price_stops_the_work_and_asks_for_it(run: Spend, call: CallEsti
     assert check_budget(Budget(UsageLimits(tokens_per_run=10**6), spent_run=run), 0, call) is None
 
 
+def test_a_limit_in_tokens_stops_if_calls_report_none() -> None:
+    """Otherwise a program without `usage` would never reach it."""
+    limits = UsageLimits(tokens_per_prd=30_000)
+    stop = stopped(Budget(limits, spent_prd=Spend(calls=2, usd=None)), call=CallEstimate("command:x", usd=0.0))
+    assert (stop.limit, stop.allowed) == ("budget.tokens_per_prd", 30_000)
+    assert '"usage"' in stop.remedy
+    assert check_budget(Budget(limits, spent_prd=Spend(calls=1, usd=0.0)), 0, CALL) is None, "a person"
+    assert check_budget(Budget(limits, spent_prd=Spend()), 0, CALL) is None, "the first call"
+
+
 def test_the_narrowest_limit_is_named() -> None:
     everything = Budget(UsageLimits(usd_per_run=1, usd_per_story=1, usd_per_prd=1), spent(2), spent(2), spent(2))
     assert stopped(everything).limit == "budget.usd_per_story"

@@ -33,6 +33,10 @@ class UsageLimits:
     minutes_per_story: float | None = None
     minutes_per_prd: float | None = None
 
+    @property
+    def counts_tokens(self) -> bool:
+        return any((self.tokens_per_run, self.tokens_per_story, self.tokens_per_prd))
+
 
 @dataclass(frozen=True)
 class CallEstimate:
@@ -112,6 +116,8 @@ def check_budget(budget: Budget, now: float, next_call: CallEstimate) -> BudgetS
 
 def _check_spending(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop | None:
     if rule.unit == "tokens":
+        if spent.calls and not spent.tokens and spent.usd is None:
+            return _stop_uncounted(rule, allowed)
         used, expected = float(spent.tokens), float(next_call.tokens)
     elif spent.usd is None or next_call.usd is None:
         return _stop_unpriced(rule, allowed, spent, next_call)
@@ -138,6 +144,19 @@ def _describe_overrun(rule: _Rule, used: float, allowed: float, expected: float)
 
 
 PRICE_REMEDY = "Put the price under"
+
+
+def _stop_uncounted(rule: _Rule, allowed: float) -> BudgetStop:
+    """Return a stop because the earlier calls, of a program that reports no usage, cannot be counted."""
+    limit = f"budget.{rule.setting}"
+    return BudgetStop(
+        limit=limit,
+        used=0.0,
+        allowed=allowed,
+        unit="tokens",
+        what=f"{limit} is {format_amount(allowed, 'tokens')}, but the calls so far reported no tokens.",
+        remedy=f'Let the worker report "usage", or replace {limit} by a limit in minutes.',
+    )
 
 
 def _stop_unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic
 
-from prd2pr.agents.models import estimate_next_call
+from prd2pr.agents.models import SELF_EDITING_PREFIXES, estimate_next_call
 from prd2pr.agents.models.base import Model, Purpose, Reply, Request
 from prd2pr.agents.models.usage import list_prompt_pieces
 from prd2pr.agents.roles import PROGRAMMER, Output, Role
@@ -41,7 +41,8 @@ from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.domain.write_policy import WritePolicy
 from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.languages.test_runner import RunRequest
-from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES
+from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES, build_log_path
+from prd2pr.state.log_lines import parse_log
 from prd2pr.state.store import BranchState
 from prd2pr.verification.stack_scope import choose_planned_stack
 from prd2pr.workflow.answer_cache import AnswerCache, make_question_key
@@ -60,6 +61,7 @@ MAX_FOUNDATIONS = 12
 TEXT_ENDINGS = (*CODE_ENDINGS, ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
 
 
+TOKEN_COUNTS = ("input_tokens", "cached_tokens", "output_tokens")
 ANSWERED_STOPS = ("end", "tool_use")  # a truncated or declined reply is not a success
 
 
@@ -389,6 +391,10 @@ def check_call_budget(
 ) -> BudgetStop | None:
     """Return a stop if the call would exceed a limit. Otherwise reserve its estimated cost and return None."""
     expected = estimate_next_call(model, request)
+    if model.name.startswith(SELF_EDITING_PREFIXES) and session.constraints.limits.counts_tokens:
+        # Its prompt says little about what it will use.
+        seen = find_largest_call(session, assignment.head, request.purpose.role)
+        expected = replace(expected, tokens=max(expected.tokens, seen))
     key, spend, shared = request.purpose.key(), Spend(input_tokens=expected.tokens, usd=expected.usd), session.shared
     with session.log.calls.lock, shared.locked() if shared else nullcontext():
         stop = check_budget(make_budget(session, assignment), session.clock.monotonic(), expected)
@@ -397,6 +403,16 @@ def check_call_budget(
         elif stop is None:
             session.log.calls.reserved[key] = spend
     return stop
+
+
+def find_largest_call(session: Session, head: str, role: str) -> int:
+    """Return the tokens of the role's largest call in the logs of a branch's earlier runs."""
+    state = session.store.load(head)
+    lines = (
+        line for path in map(build_log_path, state.run_ids()) for line in parse_log(state.read_bytes(path) or b"", path)
+    )
+    calls = (line for line in lines if line["kind"] == "call" and f"/{role}/" in str(line.get("purpose", "")))
+    return max((sum(int(line.get(name) or 0) for name in TOKEN_COUNTS) for line in calls), default=0)
 
 
 def release_reservations(session: Session, purposes: Iterable[str]) -> None:
