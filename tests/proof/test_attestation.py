@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_invalid_statement_is_reported(odd: object):
 WORKFLOW = "https://github.com/octo/calc/.github/workflows/prd2pr-verify.yml@refs/pull/5/merge"
 
 
-def make_bundle() -> dict[str, Any]:
+def make_bundle(statement: dict[str, Any] | None = None) -> dict[str, Any]:
     """A bundle as Sigstore makes it: a statement signed by a key whose certificate names the workflow."""
     key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
     certificate = (
@@ -125,7 +126,7 @@ def make_bundle() -> dict[str, Any]:
         .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(WORKFLOW)]), critical=True)
         .sign(key, SHA256())
     )
-    payload, kind = json.dumps(build_statement(step())).encode(), b"application/vnd.in-toto+json"
+    payload, kind = json.dumps(statement or build_statement(step())).encode(), b"application/vnd.in-toto+json"
     signature = key.sign(b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload), ec.ECDSA(SHA256()))
     return {
         "verificationMaterial": {"certificate": {"rawBytes": encode(certificate.public_bytes(Encoding.DER))}},
@@ -145,6 +146,39 @@ def test_signature_is_checked_with_the_key_of_its_certificate(tmp_path: Path) ->
     found = check_statement_files(file, [step()], CHECKED)
     assert (found.findings, found.signers) == ((), (WORKFLOW,))
     assert found.as_json()["not_checked"], "the authority of the certificate needs the network"
+
+
+def make_github_bundle(files: dict[str, bytes]) -> dict[str, Any]:
+    """A bundle in the form v0.3 that `actions/attest` writes: a single certificate without its chain, the entry of the
+    transparency log, and one statement about all files.
+    """
+    subjects = [{"name": name, "digest": {"sha256": hashlib.sha256(data).hexdigest()}} for name, data in files.items()]
+    bundle = make_bundle({**build_statement(step()), "subject": subjects})
+    entry = {
+        "logIndex": "153218467", "logId": {"keyId": "wNI9atQGlz+VWfO6LRygH4QUfY/8W4RFwiT5i5WRgB0="},
+        "kindVersion": {"kind": "dsse", "version": "0.0.1"}, "integratedTime": "1763596800",
+        "inclusionPromise": {"signedEntryTimestamp": encode(b"a signature of the log")},
+        "inclusionProof": {"logIndex": "1", "rootHash": encode(bytes(32)), "treeSize": "2", "hashes": []},
+        "canonicalizedBody": encode(b"{}"),
+    }  # fmt: skip
+    material = {**bundle["verificationMaterial"], "tlogEntries": [entry], "timestampVerificationData": {}}
+    return {**bundle, "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": material}
+
+
+def test_a_bundle_as_github_makes_it_signs_the_files_next_to_it(tmp_path: Path) -> None:
+    """Also with two bundles in one file, one per line, as `actions/attest` appends them."""
+    files = {"p-p-1-3-green.intoto.json": json.dumps(build_statement(step())).encode()}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    line = json.dumps(make_github_bundle(files)) + "\n"
+    (tmp_path / "attestation.json").write_text(line * 2, encoding="utf-8")
+    found = check_statement_files(tmp_path, [step()], CHECKED)
+    assert (found.findings, found.files, found.signed, found.signers) == ((), 2, 2, (WORKFLOW,))
+    assert found.as_json()["not_checked"] == [
+        "the authority that issued the certificate", "its validity at the time of signing", "the transparency log"
+    ]  # fmt: skip
+    (tmp_path / "p-p-1-3-green.intoto.json").write_bytes(b" " + next(iter(files.values())))
+    assert [each.code for each in check_statement_files(tmp_path, [step()], CHECKED).findings] == ["VER201"] * 2
 
 
 @pytest.mark.parametrize("broken", ["signature", "payload", "certificate", "type", "missing"])

@@ -36,5 +36,5 @@ def test_the_first_call_of_a_run_is_expected_to_be_as_large_as_those_of_earlier_
     world.configure(f"{settings}budget: {{tokens_per_run: 60000}}\n")
     done = world.program("next", "prds/calc.md", "--yes")
     assert done.status == 1
-    assert "the next call would take about 100k tokens" in done.err
+    assert "about 100k tokens" in done.err
     assert (tmp_path / "calls.txt").read_text(encoding="utf-8").split() == ["calc-1/red/tester/1/1"]

@@ -116,17 +116,26 @@ def check_statement_files(
 
 
 def read_json_values(path: Path) -> Iterator[Any]:
-    """Yield the JSON values of a file, one per line for `.jsonl`. Invalid JSON yields None."""
+    """Yield the JSON values of a file. Invalid JSON yields None.
+
+    `actions/attest` appends one bundle per line to a file that ends in `.json`.
+    """
     if path.stat().st_size > LARGEST_STATEMENT:
         yield None
         return
     text = path.read_text(encoding="utf-8", errors="replace")
-    for part in text.splitlines() if path.suffix == ".jsonl" else [text]:
-        if part.strip():
-            try:
-                yield json.loads(part)
-            except (ValueError, RecursionError):
-                yield None
+    whole = _parse_json(text)
+    if whole is not None or not text.lstrip().startswith("{"):
+        yield whole
+        return
+    yield from (_parse_json(line) for line in text.splitlines() if line.strip())
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def decode_envelope(bundle: object) -> dict[str, Any] | None:

@@ -314,7 +314,7 @@ def format_statement_lines(one: BranchProof) -> list[str]:
     lines.append(f"{count(statements.files, 'attestation file')}: digests and results {match}")
     lines += [f"signed with the certificate of {signer}" for signer in statements.signers]
     if statements.signed:
-        lines.append(f"not checked: {' and '.join(UNCHECKED)}; `gh attestation verify` checks both")
+        lines.append(f"not checked: {', '.join(UNCHECKED)}; `gh attestation verify` checks them")
     return [*lines, *(f"            {each.code} {each.path}: {each.message}" for each in statements.findings)]
 
 
