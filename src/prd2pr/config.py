@@ -99,7 +99,7 @@ class TestRun(ConfigSection):
         description="Reserved: this version always runs pytest and rejects this key.",
     )
     python: str = Field(
-        default="", description="Interpreter for the tests. By default, that of the project's virtual environment."
+        default="", description="Interpreter for the tests. By default, the one in the project's virtual environment."
     )
     args: tuple[str, ...] = Field(default=(), description="Additional arguments for the test runner.")
     timeout_seconds: PositiveCount = Field(default=1800, description="Time limit for a whole test run.")
@@ -301,7 +301,7 @@ class PageSettings(ConfigSection):
     )
     when: Globs = Field(
         default=(),
-        description="Globs of source files; only stories that plan to change one get screenshots. If empty, all do.",
+        description="Globs of source files; only stories that plan to change one get screenshots. Empty: all.",
     )
     ready_seconds: PositiveCount = Field(default=20, description="How long to wait for the first response.")
 
@@ -376,8 +376,8 @@ class Config(ConfigSection):
         BeforeValidator(_read_off, json_schema_input_type=Literal["off", "merge", "squash", "rebase", False]),
     ] = Field(
         default="off",
-        description="The method with which GitHub merges a finished pull request by itself, once everything that the "
-        "base branch requires is there. Needs a branch protection or ruleset, and the setting Allow auto-merge.",
+        description="How GitHub merges a finished pull request automatically, once all requirements of the base branch "
+        "are met. Requires a branch protection or ruleset, and the setting Allow auto-merge.",
     )
     branch_prefix: str = Field(
         default="prd2pr/",
@@ -397,14 +397,14 @@ class Config(ConfigSection):
     setup: tuple[NonEmpty, ...] = Field(
         default=(),
         description="Commands that install the dependencies of the tests, for the stack at the repository's root; "
-        "`stacks` has those of other stacks. They run once for each version of the manifests, in a directory that "
-        "contains nothing else, in a sandbox with network. For Python they create `.venv` with pytest in it.",
+        "for other stacks, see `stacks`. They run once for each version of the manifests, in a directory that "
+        "contains nothing else, in a sandbox with network. For Python they must create `.venv` with pytest in it.",
     )
     setup_variables: tuple[Annotated[str, Field(pattern=VARIABLE_PATTERN)], ...] = Field(
         default=(),
         description="Environment variables, such as NPM_TOKEN, for the commands that install dependencies; those for "
         "paths, proxies, certificates and public registries are always passed. If a value is the path of a file, the "
-        "commands can read that file. Installed packages may see the values, so name no token that can write.",
+        "commands can read that file. Installed packages may see the values, so do not list a token with write access.",
     )
     workers: int = Field(
         default=1,
@@ -444,11 +444,11 @@ class Config(ConfigSection):
         "GitHub. It takes some seconds and 200 MB per job. Elsewhere, having it installed is enough.",
     )
     assume: bool = Field(
-        default=False, description="Whether stories of contradictory requirements are built without an answer."
+        default=False, description="Whether stories with contradictory requirements are built before an answer."
     )
     commit: Literal["git", "api"] = Field(
         default="git",
-        description="How commits reach GitHub. git: pushed as they are. "
+        description="How commits reach GitHub. git: pushed unchanged. "
         "api: created through GitHub's API, which signs them as the bot; each gets a new SHA with the same tree.",
     )
     push: Literal["story", "phase"] = Field(

@@ -89,7 +89,7 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
         "no valid plan",
         "The planned stories break a rule: a dependency cycle, a requirement that no story covers, or a story that is "
         "too large.",
-        "Run `prd2pr plan` again, or make the PRD clearer where the message points.",
+        "Run `prd2pr plan` again, or make the PRD clearer at the line that the message names.",
     ),
     ErrorKind(
         errors.PrdRejected,

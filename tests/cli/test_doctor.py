@@ -140,7 +140,7 @@ def test_pushes_to_the_configured_base_branch_trigger_the_workflow():
 def test_the_schedule_is_a_file_of_its_own():
     text = render_workflow(Config(), "main", ACTION)
     assert run_schedule_check("", text).mark == "ok"
-    assert "lost events wait" in run_schedule_check(None, text).found
+    assert "a lost event is not handled" in run_schedule_check(None, text).found
     older = text.replace("  workflow_dispatch:", "  schedule:\n    - cron: '1 1 * * *'\n  workflow_dispatch:")
     assert "60 days" in run_schedule_check("", older).found
 

@@ -228,7 +228,7 @@ FINDINGS = (
 def test_a_refusal() -> None:
     lines = format_verdict_lines(evidence(), Verdict(phase=Phase.GREEN, accepted=False, findings=FINDINGS))
     assert [line.plain for line in lines] == [
-        "refused: 1 error, 1 warning                       12 story tests, 41 others, sandboxed, honest run",
+        "refused: 1 error, 1 warning                       12 story tests, 41 others, sandboxed, trusted run",
         "  error   GRN101  src/shop/conftest.py   changes how tests run",
         "  warning GRN402  src/shop/points.py:31  two literals",
     ]
@@ -236,13 +236,13 @@ def test_a_refusal() -> None:
 
 def test_an_acceptance_of_a_run_without_sandbox() -> None:
     (line,) = format_verdict_lines(evidence(sandbox="none"), Verdict(phase=Phase.GREEN, accepted=True), 60)
-    assert line.plain == "accepted: 0 errors, 0 warnings   12 story tests, 41 others, no sandbox, honest run"
+    assert line.plain == "accepted: 0 errors, 0 warnings   12 story tests, 41 others, no sandbox, trusted run"
 
 
 def test_an_invalid_run_says_why() -> None:
     seen = evidence(honest=False, problems=("a canary is missing",))
     (line,) = format_verdict_lines(seen, Verdict(phase=Phase.GREEN, accepted=False))
-    assert line.plain.endswith("run NOT honest: a canary is missing")
+    assert line.plain.endswith("run NOT trusted: a canary is missing")
 
 
 def test_no_run_at_all() -> None:

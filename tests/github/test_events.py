@@ -118,11 +118,11 @@ def test_a_push_of_twenty_commits_may_list_too_few_files():
         ("issues", {"action": "unlabeled"}, event_filter.NO_LABEL_ADDED),
         ("issues", commented(action="labeled"), "the payload does not say which label"),
         ("pull_request", {"action": "edited"}, event_filter.PULL_UNCHANGED),
-        ("pull_request_target", closed(), "the event pull_request_target starts nothing"),
-        ("workflow_run", {}, "the event workflow_run starts nothing"),
+        ("pull_request_target", closed(), "the event pull_request_target is irrelevant"),
+        ("workflow_run", {}, "the event workflow_run is irrelevant"),
         ("push", ["no object"], "the payload is not a JSON object"),
         ("push", None, "the payload is not a JSON object"),
-        ("no\nsuch\u202e", {}, "the event no?such? starts nothing"),
+        ("no\nsuch\u202e", {}, "the event no?such? is irrelevant"),
     ],
 )  # fmt: skip
 def test_ignored_events_have_a_reason(name, payload, reason):

@@ -215,7 +215,7 @@ def test_only_post_is_accepted(served, client):
     ("event", "payload", "reason"),
     [
         ("issue_comment", comment_payload("octo/calc", 5, "thanks"), NO_COMMAND),
-        ("star", {"repository": {"full_name": "octo/calc"}}, "the event star starts nothing"),
+        ("star", {"repository": {"full_name": "octo/calc"}}, "the event star is irrelevant"),
         ("issue_comment", [], "the payload is not a JSON object"),
         (
             "issue_comment",

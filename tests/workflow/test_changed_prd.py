@@ -90,7 +90,7 @@ def test_a_new_requirement_becomes_a_story_and_finished_ones_stay(finished):
     world.answers = dict(ALL_OF_TRIPLE)  # any other call fails the run
     done = world.run()
     assert done.status == 0, done.out + done.err
-    assert "prds/calc.md has changed since it was planned; planning what changed" in done.out
+    assert "prds/calc.md has changed since it was planned; planning the changes" in done.out
     after = backlog(world).stories
     assert after[:2] == before
     assert statuses(world) == {"calc-1": "done", "calc-2": "done", "calc-3": "done"}

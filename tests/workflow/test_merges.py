@@ -140,7 +140,7 @@ def test_integration_can_be_undone_but_nothing_before_the_merge(joined: Joined) 
     assert isinstance(plan_undo(joined.session.store, joined.head, "calc-1"), CannotUndo), "calc-2 is built upon it"
     behind = plan_undo(joined.session.store, joined.join, "calc-2")
     assert isinstance(behind, CannotUndo)
-    assert "after its join" in behind.reason
+    assert "after its merge" in behind.reason
 
 
 # --- forged -----------------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def test_merge_that_breaks_a_test_is_dropped(tmp_path: Path) -> None:
         assert [each.ready for each in done] == [True, True], done
         first, second = (integrate_story(session, each.story, each.session) for each in done)
     assert (first.outcome, second.outcome, second.head) == ("integrated", "again", first.head)
-    assert "tests fail after joining" in second.reason
+    assert "tests fail after merging" in second.reason
     assert world.show("src/calc/signs.py") == STEP.strip()
 
 

@@ -259,7 +259,7 @@ def test_merge_that_breaks_a_test_is_dropped_whatever_the_review(tmp_path: Path,
     world = fully_judged(tmp_path, met=met)
     world.answers |= breaking_answers()
     done = world.run("--workers", "2")
-    assert "calc-2 cannot be joined with the stories integrated since: tests fail " in done.out
+    assert "calc-2 cannot be merged with the stories integrated since: tests fail " in done.out
     assert "all proved" in world.verify(world.branch).out
     assert world.show("src/calc/signs.py") == STEP.strip()
     backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))

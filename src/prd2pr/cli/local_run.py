@@ -103,7 +103,7 @@ class PlanPrompt:
         question = next(iter(number_questions(backlog)), None)
         first = f"prd2pr plan {path}" if question is None else f'prd2pr answer Q{question} "…" {path}'
         remedy = f"{first}, then prd2pr run {path} --yes"
-        return self._stop("waits for approval, and there is no terminal to ask at", remedy)
+        return self._stop("waits for approval, and prd2pr can ask only at a terminal", remedy)
 
     def _stop(self, why: str, remedy: str) -> NoAction:
         return NoAction("waiting", f"the plan of {self.session.prd.path} {why} (`approval: plan`)", remedy)

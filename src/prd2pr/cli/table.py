@@ -48,7 +48,7 @@ STORY = option("--story", help="Work on this story only", metavar="ID")
 COMMANDS: tuple[TableCommand, ...] = (
     TableCommand(
         "demo",
-        "Take a sample repository and PRD all the way to the PR page with a replayed model",
+        "Build a sample PRD in a sample repository with a replayed model, up to the PR page",
         "demo:main",
         "0",
         (
@@ -173,7 +173,7 @@ COMMANDS: tuple[TableCommand, ...] = (
             ),
             option(
                 "--refactoring",
-                help="The changeset keeps the behavior; old and new code are compared instead of asking for tests",
+                help="The changeset does not change behavior: compare old and new code instead of requiring tests",
                 action="store_true",
             ),
             option("--sarif", help="Also write the findings to FILE as SARIF 2.1.0", metavar="FILE"),
@@ -197,7 +197,7 @@ COMMANDS: tuple[TableCommand, ...] = (
     ),
     TableCommand(
         "gate",
-        "Judge any two commits, including commits by people",
+        "Judge the change between two commits, including commits by people",
         "gate:main",
         "0 accepted, 1 refused, 2 could not judge",
         (
@@ -230,7 +230,7 @@ COMMANDS: tuple[TableCommand, ...] = (
             JSON,
             option(
                 "--pr",
-                help="Prove pull request N, and that what was merged is what was proved",
+                help="Prove pull request N, and check that the merge contains exactly what was proved",
                 metavar="N",
                 type=int,
             ),

@@ -329,7 +329,9 @@ def run_summary_text(run: RunSummary | None) -> str:
     sandboxed = "partly sandboxed" if list_missing_protections(run.sandbox) else "sandboxed"
     sandbox = "no sandbox" if is_unsandboxed(run.sandbox) else sandboxed
     honest = (
-        "honest run" if run.honest else f"run NOT honest: {'; '.join(clean_line(problem) for problem in run.problems)}"
+        "trusted run"
+        if run.honest
+        else f"run NOT trusted: {'; '.join(clean_line(problem) for problem in run.problems)}"
     )
     others = run.collected - len(run.story)
     return f"{count(len(run.story), 'story test')}, {count(others, 'other')}, {sandbox}, {honest}"

@@ -161,7 +161,7 @@ def check_missing_plan(found: RemotePrd, head: str) -> PrdOutcome | None:
     """Ignore a branch without a plan, which only shares our prefix."""
     if found.subject.prd is not None or found.state_at(head).planned:
         return None
-    return PrdOutcome("nothing-to-do", f"{found.branch} contains no plan and is left alone", "delete or rename it")
+    return PrdOutcome("nothing-to-do", f"{found.branch} contains no plan and is not changed", "delete or rename it")
 
 
 def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:

@@ -78,7 +78,7 @@ def collect_outcomes(found: list[PrdOutcome | Exception]) -> tuple[PrdOutcome, .
         if isinstance(each, Exception):
             raise each  # a bug in prd2pr, raised after the other PRDs were handled
     outcomes = [each for each in found if isinstance(each, PrdOutcome)]
-    nothing = PrdOutcome("nothing-to-do", "the event is not about any PRD")
+    nothing = PrdOutcome("nothing-to-do", "the event concerns no PRD")
     return tuple(replace(each, next=to_slash_commands(each.next)) for each in outcomes or (nothing,))
 
 

@@ -92,20 +92,20 @@ _KINDS = (
     ),
     PlanProblemKind(
         "PLN117",
-        "already met, but nowhere",
+        "already met, but no file is named",
         "A requirement is already met by code that exists, so its note names a file of the repository.",
     ),
     PlanProblemKind(
         "PLN118",
         "story of acceptance criteria only",
-        "Acceptance criteria that belong to no requirement exercise what stories build: their ids are in the criteria "
-        "of these stories, and they form no story of their own.",
+        "Acceptance criteria that belong to no requirement describe behavior that stories build: their ids belong in "
+        "the criteria of these stories, and not in a separate story.",
     ),
     PlanProblemKind(
         "PLN201",
         "story too large",
         "A story is one cycle of tests and code: 5 to 20 tests, fewer than 100 lines, at most three source files, a "
-        "complexity of at most 6. A larger one is split again, once; then a person is asked.",
+        "complexity of at most 6. The planner must split a larger one; if it is still too large, a person is asked.",
     ),
     PlanProblemKind(
         "PLN204",

@@ -38,7 +38,7 @@ def plan_undo(store: StateStore, head: str, story: str) -> UndoPlan | CannotUndo
     for commit in walk_first_parents(git, head):
         step = read_commit_step(commit)
         if find_joined_story(commit) == story:
-            return CannotUndo(f"{story} was built on its own branch; only steps after its join can be undone")
+            return CannotUndo(f"{story} was built on its own branch; only steps after its merge can be undone")
         if step is None:
             continue
         if step.story != story:

@@ -27,7 +27,7 @@ class BranchCommit:
     subject: str
     has_single_parent: bool  # has exactly one parent
     claimed_step: StepRef | None  # read from the trailers
-    join: str = ""  # set if this merges a story's branch; `exact` if the merge adds no changes of its own
+    join: str = ""  # set if this merges a story's branch; `exact` if the merge adds no additional changes
 
     @property
     def step(self) -> StepRef | None:

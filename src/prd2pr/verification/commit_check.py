@@ -131,9 +131,9 @@ def format_verify_total(checked: Sequence[CommitCheck]) -> str:
     if merges := sum(each.base_merge for each in checked):
         parts.append(f"{count(merges, 'merge')} of the base: {BASE_HOLDS}")
     if joins := sum(each.join and each.proved for each in checked):
-        parts.append(f"{count(joins, 'join')}: {BASE_HOLDS}")
+        parts.append(f"{count(joins, 'story merge')}: {BASE_HOLDS}")
     if false_joins := sum(each.join and not each.proved for each in checked):
-        parts.append(f"{count(false_joins, 'join')} refuted")
+        parts.append(f"{count(false_joins, 'story merge')} refuted")
     unclaimed = sum(each.unproven and not each.draft for each in checked)
     if unclaimed:
         parts.append(f"{count(unclaimed, 'commit')} {'claims' if unclaimed == 1 else 'claim'} no step: unproven")

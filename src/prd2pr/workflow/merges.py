@@ -63,7 +63,7 @@ def find_join(git: Git, commit: CommitInfo) -> Join | NotJoinable | None:
     if ref is None:
         return None
     if len(commit.parents) != 2:
-        return NotJoinable("a join must have two parents")
+        return NotJoinable("the merge of a story's branch must have two parents")
     return plan_join(git, ref, *commit.parents)
 
 

@@ -180,7 +180,7 @@ def check_schedule(api: RepositoryApi, _: Config) -> SetupCheck:
         return SetupCheck(
             "schedule on GitHub",
             "warning",
-            f"the schedule is disabled ({reason}): lost events wait for a command",
+            f"the schedule is disabled ({reason}): a lost event is not handled before the next command",
             "Actions → prd2pr schedule → Enable workflow",
         )
     return SetupCheck("schedule on GitHub", "ok", "active" if found is not None else "none")

@@ -109,7 +109,9 @@ def run_schedule_check(text: str | None, workflow: str) -> SetupCheck:
         found = f"the schedule is in {WORKFLOW_PATH}, which GitHub disables after 60 days without activity"
         return SetupCheck("schedule", "warning", found, f"remove `schedule:` there, and {rewrite}")
     if text is None:
-        return SetupCheck("schedule", "warning", f"no {SCHEDULE_PATH}: lost events wait for a command", rewrite)
+        return SetupCheck(
+            "schedule", "warning", f"no {SCHEDULE_PATH}: a lost event is not handled before the next command", rewrite
+        )
     return SetupCheck("schedule", "ok", SCHEDULE_PATH)
 
 

@@ -53,7 +53,7 @@ GIT_SETTINGS = {"user.name": "Demo", "user.email": "demo@example.com", "commit.g
 
 
 RECORDED_INTRODUCTION = """\
-{about}: all the way to a pull request.
+{about}: from the PRD to a pull request.
 The model is replayed from a recorded transcript, which contains two deliberate mistakes. Git, the tests, the gates and
 the evidence are real.
 
@@ -61,7 +61,7 @@ the evidence are real.
 
 
 WRITTEN_INTRODUCTION = """\
-{about}: all the way to a pull request.
+{about}: from the PRD to a pull request.
 The model is replayed from a transcript that was written by hand. Git, the tests, the gates and the evidence are real.
 
 """

@@ -71,7 +71,7 @@ QUERIES: dict[str, NamedQuery] = {
         empty_text="No similar failure is recorded.",
     ),
     "similar": NamedQuery(
-        "Decisions and files that mean something similar, the most similar first; files need semantic search",
+        "Decisions and files with a similar meaning, the most similar first; files need semantic search",
         lambda query_input: queries.find_similar_texts(query_input.index, query_input.text, query_input.limit),
         ("kind", "id", "text", "score", "by"),
         text_kind="a word or description",

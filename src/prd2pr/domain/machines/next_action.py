@@ -283,8 +283,9 @@ def describe_blocked_wait(context: ActionContext) -> NoAction:
 def describe_answer_wait(context: ActionContext, story: Story) -> NoAction:
     found = find_awaited_question(context.records.backlog, story)
     if found is None:  # the question was removed by hand
-        names = ", ".join(list_contradictions(context.records.backlog, story))
-        return NoAction("waiting", f"{story.id} waits until {names} no longer contradict other requirements")
+        names = list_contradictions(context.records.backlog, story)
+        verb = "contradicts" if len(names) == 1 else "contradict"
+        return NoAction("waiting", f"{story.id} waits until {', '.join(names)} no longer {verb} other requirements")
     number, question = found
     command = (
         f'prd2pr answer Q{number} "…" {quote_prd_path(context)}' if context.is_local else f'/tdd answer Q{number} "…"'

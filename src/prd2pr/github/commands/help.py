@@ -82,17 +82,17 @@ tracking issue. A comment may contain up to 20 commands; they are executed in or
 - Reviews and comments on a line of the diff are not read: write a separate comment.
 - Every command can also be written with `/tdd`, as in `/tdd approve` or `/tdd sprint plan`, which no other bot reads.
 - Commands are case-insensitive, and `-` and `_` are the same.
-- Commands in a quote, list, heading, table, code, HTML or link do not count; nor do those in an edited comment: write a
+- Commands in a quote, list, heading, table, code, HTML or link are ignored, as are those in an edited comment: write a
   new one.
-- `STORY` is a story's id, as in `auth-2`. Without it, the command is about the current story.
+- `STORY` is a story's id, as in `auth-2`. Without it, the command applies to the current story.
 - `TEXT` is quoted (straight or typographic quotes) or the rest of the line. An optional reason is quoted or follows a
   story's id.
 - A command with unexpected words is not executed; the reply names the word.
-- `/tdd next` and `/tdd run` on a plan that waits for approval approve it first, in a commit of its own: the whole plan,
-  or with `approval: story` the one story. The command itself is another commit and does no more than it says:
+- `/tdd next` and `/tdd run` on a plan that waits for approval approve it first, in a separate commit: the whole plan,
+  or with `approval: story` the one story. The command itself makes another commit and does nothing else:
   `/tdd run auth-2` approves the plan and builds `auth-2`. A refused command approves nothing.
 - An approval is for the branch as the status comment showed it. If someone has pushed since, nothing is approved: the
-  reply names both commits, and the next approval is for what it shows.
+  reply names both commits, and the next approval is for the state that it shows.
 - `/skip_task` is also allowed in an active sprint, not only in a blocked project: an aborted story would otherwise keep
   the sprint from ending. It never skips a story that can still be worked on.
 - A command that the state does not allow changes nothing; the reply lists what is allowed.

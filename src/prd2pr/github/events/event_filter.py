@@ -14,7 +14,7 @@ FILE_LISTS = ("added", "modified", "removed")
 PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
 
 # Reasons that `events.py` also uses.
-NOT_A_NEW_COMMENT = "only new comments count, not edited or deleted ones"
+NOT_A_NEW_COMMENT = "only new comments are read, not edited or deleted ones"
 NO_COMMAND = "the comment contains no command"
 NO_LABEL_ADDED = "no label was added"
 PULL_UNCHANGED = "the pull request was neither closed, reopened nor labeled"
@@ -22,7 +22,7 @@ PULL_UNCHANGED = "the pull request was neither closed, reopened nor labeled"
 
 def explain_ignored(name: str, event: dict[str, Any]) -> str:
     """Return why the event can be ignored, or an empty string if it may be relevant."""
-    return FILTERS_BY_EVENT[name](event) if name in FILTERS_BY_EVENT else f"the event {name} starts nothing"
+    return FILTERS_BY_EVENT[name](event) if name in FILTERS_BY_EVENT else f"the event {name} is irrelevant"
 
 
 def check_push(event: dict[str, Any]) -> str:

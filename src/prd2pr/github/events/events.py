@@ -177,7 +177,7 @@ SCHEDULE_REASON = "schedule"  # with which the schedule's own workflow starts th
 def read_event(name: str, payload: object) -> Event:
     """Convert a payload to an event. Never raises: an invalid payload is ignored, and the reason names the problem."""
     if name not in READERS:
-        return EventIgnored(f"the event {_printable(name)} starts nothing")
+        return EventIgnored(f"the event {_printable(name)} is irrelevant")
     if not isinstance(payload, dict):
         return EventIgnored("the payload is not a JSON object")
     try:

@@ -7,7 +7,7 @@ from prd2pr.domain.results.finding_kind import FindingKind, define_strict_error,
 FINDINGS: tuple[FindingKind, ...] = (
     define_strict_error(
         "RUN101",
-        "the run was tampered with",
+        "the test run was manipulated",
         "A canary that must fail did not fail, or the result file, the events and the exit status contradict each "
         "other. Something interferes with the run, so its results cannot be trusted.",
         bad="the canary that must fail was reported as passed",
@@ -76,11 +76,11 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_warning(
         "RUN109",
-        "some layers of the gate do not exist for this language",
-        "Every language can pass the gates, but Python has the most layers. The layers named in the message were "
-        "not checked in this step; docs/languages.md has the full table.",
+        "some checks of the gate do not exist for this language",
+        "Every language can pass the gates, but Python has the most checks. The checks named in the message were "
+        "not applied in this step; docs/languages.md has the full table.",
         bad="not checked for go test: other circumstances, differential testing",
-        good="every layer of the gate was checked",
+        good="every check of the gate was applied",
         remedy="no action is needed; reviewers may check these points themselves.",
     ),
     define_strict_error(

@@ -74,13 +74,13 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_strict_error(
         "VER109",
-        "a join does not follow from its parents",
-        "A join merges a story's branch into the branch of the PRD. It must be git's own merge of the code, its "
-        "records must follow from both parents, and every test that passed on either side must pass. This commit does "
-        "not meet these conditions.",
+        "the merge of a story's branch does not follow from its parents",
+        "The commit claims to merge a story's branch into the PRD's branch. It must be git's own merge of the code, "
+        "its records must follow from both parents, and every test that passed on either side must pass. This commit "
+        "does not meet these conditions.",
         bad="join(loyalty-2) contains a line that neither parent has",
         good="join(loyalty-2) is the merge that git makes of its parents, and both suites pass",
-        remedy="reset the branch to the join's first parent; `prd2pr run` joins the story again.",
+        remedy="reset the branch to the commit's first parent; `prd2pr run` merges the story again.",
     ),
     define_strict_error(
         "VER110",
@@ -127,7 +127,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "proved.",
         bad="attestation: PASSED, test_redeem passed; evidence: test_redeem failed",
         good="attestation and evidence name the same tests with the same results",
-        remedy="do not trust its author; only the commits and their runs count.",
+        remedy="do not rely on the attestation; verify the commits instead.",
     ),
     define_strict_error(
         "VER203",

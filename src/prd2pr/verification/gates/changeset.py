@@ -45,7 +45,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_error(
         "CHK104",
-        "a change of behavior that no test notices",
+        "no test detects a change of behavior",
         "With the change of this one function undone, every test still passes, although the function then returns "
         "something else. The changeset contains a change that its tests do not test.",
         bad="`tax` returned 7 for tax(100) and returns 0; with the old `tax` all tests pass",
@@ -54,8 +54,9 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_warning(
         "CHK105",
-        "the change of a function can be undone and no test fails",
-        "No difference in behavior was found either. The function was probably tidied up; a reviewer should look.",
+        "no test fails if the change of a function is undone",
+        "No difference in behavior was found either. The function was probably only refactored; a reviewer "
+        "should check it.",
         bad="with the old `format_total`, all tests pass",
         good="with the old `format_total`, tests/test_bill.py::test_rounding fails",
         remedy="no action is needed if the function behaves as before.",
@@ -125,7 +126,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "The old versions of the changed tests do not pass by themselves, or mutation testing failed.",
         bad="test_total fails when only the changed tests are run",
         good="the changed tests pass by themselves",
-        remedy="compare the old and new assertions by eye.",
+        remedy="compare the old and new assertions manually.",
     ),
     define_strict_error(
         "CHK301",
@@ -178,7 +179,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_warning(
         "CHK307",
-        "a new test notices no fault",
+        "a new test detects no fault",
         "None of the faults that were put into the existing code made one of the new tests fail.",
         bad="0 of 12 mutants killed by the new tests",
         good="9 of 12 mutants killed by the new tests",
@@ -378,7 +379,7 @@ def _check_behavior(evidence: ChangesetEvidence, policy: GatePolicy) -> Iterator
         difference = _find_difference(evidence, each.path, each.function)
         if difference:
             yield make_finding(
-                "CHK104", f"`{each.function}`: {difference}; no test notices", path=each.path, line=each.line
+                "CHK104", f"`{each.function}`: {difference}; no test detects it", path=each.path, line=each.line
             )
         else:
             message = f"with the old version of `{each.function}` all tests pass"

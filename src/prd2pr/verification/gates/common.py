@@ -82,7 +82,7 @@ def check_run(run: RunSummary, where: str) -> Iterator[Finding]:
     for problem in run.problems:
         yield make_finding("RUN101", f"{where}{problem}")
     if not run.honest and not run.problems:
-        yield make_finding("RUN101", f"{where}the run is marked as not honest")
+        yield make_finding("RUN101", f"{where}the test run cannot be trusted")
     if run.exit_status is None and run.honest:
         yield make_finding("RUN106", f"{where}the test process did not exit by itself")
 
@@ -124,9 +124,7 @@ def check_source_only(evidence: Evidence, codes: GateCodes, policy: GatePolicy) 
         elif kind is PathKind.MANIFEST and not policy.allow_manifest:
             yield make_finding(codes.manifest, f"dependency manifest changed; {name} may change source only", path=path)
         elif kind in {PathKind.STATE, PathKind.PROTECTED}:
-            yield make_finding(
-                codes.state, "only the bot or a person may change this, in a commit of its own", path=path
-            )
+            yield make_finding(codes.state, "only the bot or a person may change this, in a separate commit", path=path)
         elif kind is PathKind.TEST and path not in locked:
             yield _make_unlocked_test_finding(change, codes)
         elif kind is PathKind.OTHER:

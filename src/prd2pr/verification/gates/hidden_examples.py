@@ -45,11 +45,12 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "GRN310",
         "a hidden example was dropped",
-        "It could not be used, a judge found it wrong by the words of the requirement, or the requirement does not "
-        "decide it, which becomes a question. A dropped example does not refuse the code.",
+        "The example could not be used, a judge found that it contradicts the requirement, or the requirement does not "
+        "say which result is right, which becomes a question. A dropped example does not refuse the code.",
         bad='hidden example dropped: loyalty-1.c2: wrong, since "what is left over earns nothing"',
         good="4 of 4 hidden examples pass",
-        remedy="read the words that the judge quotes. If they do not show that the example is wrong, the code is.",
+        remedy="read the words that the judge quotes. If they do not show that the example is wrong, the code "
+        "is wrong.",
     ),
     define_warning(
         "GRN311",

@@ -68,7 +68,7 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "INT106",
         "a living doc was rendered by another version",
-        "Versions word their documents differently, so this version cannot render it again byte for byte. It was "
+        "Different versions word documents differently, so this version cannot render it again byte for byte. It was "
         "checked that the document is a regular file at its place, and that the text outside its markers is "
         "unchanged.",
         bad="docs/RUNBOOK.md was written by prd2pr 0.9.0",

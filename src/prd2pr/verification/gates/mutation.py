@@ -49,8 +49,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_error(
         "GRN503",
         "a test passes with a different expected value",
-        "The value that the test expects was replaced by another one, and the test still passed. So the test does "
-        "not really compare: the result equals everything, or is derived from what the test expects.",
+        "The value that the test expects was replaced by another one, and the test still passed. Either the "
+        "result equals everything, or it is derived from what the test expects.",
         bad="`test_redeem` also passes with another value than `90`",
         good="with another value than `90`, `test_redeem` fails",
         remedy="make the code return a plain value.",
@@ -84,8 +84,8 @@ FINDINGS: tuple[FindingKind, ...] = (
     define_warning(
         "GRN507",
         "a test ignores the result",
-        "The test still passes when the functions that it calls return something else. Next to tests that check "
-        "the result, it may verify that something did not happen.",
+        "The test still passes when the functions that it calls return something else. This may be right "
+        "if other tests check the result, and this one verifies that something did not happen.",
         bad="def test_input_is_kept():\n    given = [3, 1]\n    ordered(given)\n    assert given == [3, 1]",
         good="def test_input_is_kept():\n    given = [3, 1]\n    assert ordered(given) == [1, 3]\n"
         "    assert given == [3, 1]",
@@ -93,9 +93,9 @@ FINDINGS: tuple[FindingKind, ...] = (
     ),
     define_warning(
         "GRN508",
-        "a layer of mutation testing found nothing to change",
-        "In languages other than Python, faults are inserted into the text of code and tests. This layer found "
-        "nothing that it can change, or nothing that could be built, so it has shown nothing about the tests.",
+        "one kind of mutation testing found nothing to change",
+        "In languages other than Python, faults are inserted into the text of code and tests. For the kinds of "
+        "faults that the message names, nothing could be changed or built, so they show nothing about the tests.",
         bad="nothing to try: mutants, expected values replaced",
         good="3 mutants, 2 expected values",
         remedy="no action is needed; in new tests, compare results with plain values.",

@@ -29,7 +29,7 @@ def build_unclaimed_commit_row(commit: CommitFacts, otherwise: str, link: str) -
     if commit.base_merge:
         return build_commit_row(commit, f"merge of the base: {BASE_HOLDS}", "proven", link)
     if commit.join:
-        return build_commit_row(commit, f"{JOINED}: no changes of its own", "quiet", link)
+        return build_commit_row(commit, f"{JOINED}: no additional changes", "quiet", link)
     return build_commit_row(commit, otherwise, "unproven", link)
 
 

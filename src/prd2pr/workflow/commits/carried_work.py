@@ -63,7 +63,7 @@ def find_held_work(session: Session, position: Position) -> Iterator[HeldWork]:
 
 def make_carried_note(session: Session, position: Position, work: HeldWork, phase: Phase) -> WorkNote | None:
     """Return a note with the costs, refusals and design of the unpublished steps, or None if such a note exists."""
-    text = f"{CARRIED_OVER}: the branch was pushed to before {work.head[:10]} was"
+    text = f"{CARRIED_OVER}: people pushed to the branch before {work.head[:10]} was published"
     current = position.cycle
     if any(step.note == text for step in current.steps):
         return None

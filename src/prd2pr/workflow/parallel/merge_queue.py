@@ -97,7 +97,7 @@ def integrate_story(session: Session, story: str, own: Session | None = None, no
             try:
                 return StoryIntegration.at_heads(session, own, story, note).run()
             except BranchMoved:
-                session.progress.say("note", text=f"{session.target.branch} moved; joining {story} with it again")
+                session.progress.say("note", text=f"{session.target.branch} moved; merging {story} again")
         return StoryIntegration.at_heads(session, own, story, note).run()
 
 
@@ -186,7 +186,7 @@ class StoryIntegration:
         failures = find_join_failures(self.own.git, self.own.services.runner, base.join, base.commit)
         if has_timeout(failures):  # retry once: a failure caused by a busy machine must not restart the story
             failures = find_join_failures(self.own.git, self.own.services.runner, base.join, base.commit)
-        return f"tests fail after joining: {'; '.join(failures[:3])}" if failures else ""
+        return f"tests fail after merging: {'; '.join(failures[:3])}" if failures else ""
 
     def move_journal(self, base: str) -> None:
         """Move the story's journal entries to the commit on which the next step is based."""
@@ -244,12 +244,12 @@ class StoryIntegration:
             return IntegrationResult(self.story, "waiting", self.trunk, refusal.reason)
         cycle = self.own.store.load(self.tip).cycle(self.story) or Cycle(story=self.story)
         times = 1 + count_restarts(cycle)
-        self.say(f"{self.story} cannot be joined with the stories integrated since: {refusal.reason}")
+        self.say(f"{self.story} cannot be merged with the stories integrated since: {refusal.reason}")
         position = restart_story(self.own, self.story, self.trunk, self.tip, refusal.reason)
         if times < MAX_REFUSED_JOINS:
             self.say(f"{self.story} restarts on the new base")
             return IntegrationResult(self.story, "again", self.trunk, refusal.reason)
-        reason = f"it could not be joined with the other stories {times} times; last reason: {refusal.reason}"
+        reason = f"it could not be merged with the other stories {times} times; last reason: {refusal.reason}"
         stop = block_story(self.trunk_session, position, Phase.INTEGRATED, Stuck(reason))
         self.delete_branch(position.head)
         return IntegrationResult(self.story, "blocked", self.session.git.rev(self.session.target.branch), stop.reason)

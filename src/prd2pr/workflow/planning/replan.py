@@ -57,7 +57,7 @@ def replan(session: Session, head: str) -> str:
     change = find_plan_change(state, session.prd)
     names = ", ".join(state.backlog.reopened)
     is_same = state.prd is not None and state.prd.blob == session.prd.blob
-    why = "has changed since it was planned; planning what changed"
+    why = "has changed since it was planned; planning the changes"
     session.progress.say("note", text=f"planning {names} after the answer" if is_same else f"{session.prd.path} {why}")
     return commit_replan(session, state, change, make_new_backlog(session, state, change), started)
 
