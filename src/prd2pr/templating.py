@@ -39,7 +39,7 @@ def template_root() -> Path:
 
 
 class TemplateCache(BytecodeCache):
-    """Cache compiled templates in `__pycache__`, under the same conditions as Python's own bytecode.
+    """A cache of compiled templates in `__pycache__`, used under the same conditions as Python's own bytecode.
 
     Anyone who can write there can change the program itself, so only the package's own templates are cached.
     """

@@ -109,7 +109,7 @@ _INI_FILES = (".flake8", "setup.cfg", "tox.ini")
 
 
 def build_outliner(name: str) -> Outliner:
-    """Return a function that extracts signatures of this language, and of Python for all other files."""
+    """Return a function that extracts the signatures of files in this language, and in Python for all other files."""
     language = get_language(name)
 
     def outline(path: str, text: str) -> tuple[str, ...]:

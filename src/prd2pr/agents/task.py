@@ -1,4 +1,4 @@
-"""The task of a role: all facts that its prompt is built from."""
+"""The task of a role: all facts from which its prompt is built."""
 
 from __future__ import annotations
 

@@ -102,8 +102,7 @@ def build_first_request(
 def _select_tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
     """Return the same tools for all roles that share a cached prompt, because the prompt begins with the tools.
 
-    For a worker without our tools (`alone`), `submit` has only the fields of its role, because unused fields cost it
-    nothing to omit.
+    A worker without our tools (`alone`) shares no prompt, so its `submit` has only the fields of its role.
     """
     if role.shared_start and not alone:
         return build_conversation_tools()

@@ -30,7 +30,7 @@ GH_SECONDS = 10
 
 
 def deliver_pull_request(session: Session, published: PublishedPull, env: Mapping[str, str] = os.environ) -> str:
-    """Return the URL of the pull request, or the commands to run if there is no token or no repository on GitHub."""
+    """Return the URL of the pull request, or the commands to run if there is no token or GitHub repository."""
     repository = env.get("GITHUB_REPOSITORY") or find_origin_repository(session.git, env)
     token = find_token(env) if repository else ""
     if not token:

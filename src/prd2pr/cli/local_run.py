@@ -84,7 +84,7 @@ def asks_for_approval(config: Config) -> bool:
 
 @dataclass
 class PlanPrompt:
-    """Shows a new plan and asks once whether to build it."""
+    """Shows a new plan and asks once whether to implement it."""
 
     session: Session
     progress: Terminal

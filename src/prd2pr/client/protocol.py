@@ -83,7 +83,7 @@ def make_tasks_call(
     text: str = "",
     page_size: int = 100,
 ) -> ApiCall[Page[StoryCard]]:
-    """Yield every matching task and fetch further pages as needed."""
+    """Yield every matching task. Further pages are fetched as needed."""
     query = {"repo": repo, "prd": prd, "column": column, "phase": phase, "kind": kind, "text": text}
     given = {name: value for name, value in query.items() if value}
     return ApiCall("/tasks", Page[StoryCard], {**given, "limit": str(page_size)})

@@ -25,7 +25,7 @@ class Memory(Document):
 
 
 class FailureRecord(Memory):
-    """An approach that failed, and what to do instead."""
+    """An approach that failed, and the recommended alternative."""
 
     kind: ClassVar[str] = "failures"
     feature: str

@@ -79,7 +79,7 @@ def find_repeated_action(steps: tuple[Step, ...]) -> str:
 
 
 def describe_action(step: Step) -> str:
-    """Return what prd2pr did in a step, or an empty string for a person's step."""
+    """Describe the action of prd2pr in a step, or return an empty string for a person's step."""
     if step.phase in UNREPEATED_PHASES:
         return f"{step.phase.value} was done"
     if step.phase is not Phase.NOTE or not is_automatic_note(step):

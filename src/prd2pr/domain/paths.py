@@ -249,7 +249,7 @@ def _matches(path: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return an expression that matches what one of the patterns matches."""
+    """Return an expression that matches every path that one of the patterns matches."""
     return re.compile("|".join(map(translate, patterns)) or "(?!)")
 
 

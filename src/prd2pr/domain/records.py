@@ -139,7 +139,7 @@ class Story(Record):
 
 
 class ClassifiedRequirement(Record):
-    """A requirement for which no story is planned or which needs an answer first, and why."""
+    """A requirement that the plan does not build, or that needs an answer first, with the reason."""
 
     id: str = Field(description="Id of the requirement.")
     status: Literal["met", "contradictory", "not_testable", "not_a_requirement"] = Field(description="Its class.")

@@ -24,7 +24,7 @@ MIN_KEY_LINE = 16  # lines of a private key are separate secrets
 
 @dataclass
 class Secrets:
-    """The values that must not appear in any text. More can be added later. The `repr` does not show them."""
+    """The values that must be removed from every text. More can be added later. The `repr` does not show them."""
 
     values: frozenset[str] = frozenset()
 

@@ -51,7 +51,7 @@ class Stack:
 
     @property
     def is_judged_inside(self) -> bool:
-        """Whether the root is treated as the whole repository, since Python imports start there."""
+        """Whether the stack is judged as if its root were the repository, because Python imports start there."""
         return is_python_stack(self) and self.root != ROOT
 
     @property
@@ -80,7 +80,7 @@ PYTHON = Stack()
 
 
 def is_python_stack(stack: Stack) -> bool:
-    """Return whether the stack is Python, which has its own gates; all other languages share theirs."""
+    """Return whether the stack is Python. Python has separate gates; all other languages share one set of gates."""
     return stack.runner == PYTHON.runner
 
 

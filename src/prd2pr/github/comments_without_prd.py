@@ -1,4 +1,4 @@
-"""Handle comments below an issue or pull request without a PRD: answer queries, and let `/epic` start a PRD."""
+"""Handle comments below an issue or pull request without a PRD: answer queries, and start a PRD for `/epic`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ PHASE_MARGIN = 1.5  # factor for the longest phase so far
 
 @dataclass
 class Deadline:
-    """The time limit of a run, which is shorter than that of the job. A phase that would be cut off does not start."""
+    """The time limit of a run, which is shorter than that of the job.
+
+    No phase is started that the limit would probably cut off.
+    """
 
     clock: Clock
     ends_at: float | None  # on the monotonic clock; None for no limit

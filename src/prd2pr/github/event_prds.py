@@ -342,7 +342,7 @@ def list_active_subjects(context: GitHubContext) -> Iterator[Subject]:
 
 
 def find_missed_subjects(context: GitHubContext) -> Iterator[EventSubject]:
-    """Yield PRDs that were pushed or labeled without a run, or whose run ended before it did anything."""
+    """Yield PRDs that were pushed or labeled without a run, or whose run ended without any effect."""
     branches = context.remote.branches(context.config.branch_prefix)
     for subject in map(partial(read_prd_file, context), list_prd_files(context)):
         if not isinstance(subject, Subject) or context.branch_of(subject.id) in branches:

@@ -32,7 +32,7 @@ from prd2pr.workflow.session import Session
 
 @dataclass(frozen=True)
 class RemotePrd:
-    """A PRD as it is on GitHub. The local branch is at the same commit."""
+    """The state of a PRD on GitHub. The local branch is at the same commit."""
 
     context: GitHubContext
     subject: Subject
@@ -185,7 +185,7 @@ def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
 
 
 def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, requested: bool) -> PrdOutcome:
-    """Report once why no work is done. If nothing has changed since, nothing is reported and the job does not fail."""
+    """Report once why no work is done. If this was reported before, the job does nothing and does not fail."""
     context, subject, pull = found.context, found.subject, found.pull
     closed = pull is not None and not pull.open
     if trigger:

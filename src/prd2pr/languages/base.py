@@ -58,7 +58,7 @@ SourceFacts = Callable[[str, str, str, SourceContext], Iterable[Fact]]
 
 
 def find_nothing(*_: Any) -> tuple[Any, ...]:
-    """Return no results, as the default for a check that a language does not have."""
+    """Return no results. This is the default for checks that a language does not have."""
     return ()
 
 

@@ -65,7 +65,7 @@ def cover_criteria(
 def separate_hidden_examples(
     evidence: Evidence, files: tuple[HiddenExampleFile, ...], criteria: tuple[Coverage, ...]
 ) -> Evidence:
-    """Move everything about hidden examples in RED's evidence to the `held_out` record."""
+    """Move all data about hidden examples from RED's evidence to the `held_out` record."""
     paths = frozenset(file.path for file in files)
 
     def is_hidden(test: str) -> bool:

@@ -97,7 +97,7 @@ class LanguageRunner:
         return self._tools
 
     def identity(self) -> str:
-        """Return a digest for result caches, of everything on which a result depends except the request."""
+        """Return a digest for result caches of all inputs on which a result depends, except the request."""
         ours = [
             path.read_text(encoding="utf-8")
             for path in (LAUNCHER, *sorted(self._programs_directory.iterdir()))

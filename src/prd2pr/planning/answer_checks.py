@@ -60,7 +60,7 @@ def _dotted_name(path: str) -> str:
 
 
 def _check_acceptance_stories(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
-    """Check that acceptance criteria that belong to no requirement form no story of their own."""
+    """Check that no story consists only of acceptance criteria that belong to no requirement."""
     if not any(requirement.kind == "functional" for requirement in prd.requirements):
         return
     orphans = {

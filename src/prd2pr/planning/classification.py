@@ -157,7 +157,7 @@ class _Scope:
 
     @cached_property
     def classified(self) -> tuple[ClassifiedRequirement, ...]:
-        """The classified requirements that no story claims, and all contradictory ones, which need an answer anyway."""
+        """The classified requirements that no story claims, and all contradictory ones, which always need an answer."""
         return tuple(
             each
             for each in self.draft.classified

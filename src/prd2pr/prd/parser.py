@@ -132,7 +132,7 @@ def _read_outline(text: str, path: str) -> tuple[Outline, LoadedDocument]:
 
 @dataclass(frozen=True)
 class UnplannedItems:
-    """What a PRD says besides its requirements: open questions, and requirements that are out of scope."""
+    """The content of a PRD besides its requirements: open questions, and requirements that are out of scope."""
 
     questions: tuple[Requirement, ...] = ()  # without an id if the PRD gives none
     excluded: tuple[Requirement, ...] = ()
@@ -156,7 +156,7 @@ def find_unplanned_items(prd: Prd) -> UnplannedItems:
 
 
 def find_interface_text(prd: Prd) -> str:
-    """Return what the PRD's sections about interfaces say, or an empty string."""
+    """Return the text of the PRD's sections about interfaces, or an empty string."""
     try:
         return join_interface_sections(_read_outline(prd.text, prd.path)[0])
     except PrdInvalid:  # a PRD that was parsed by an older version

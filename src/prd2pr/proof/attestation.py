@@ -123,7 +123,7 @@ def build_summary_predicate(steps: Sequence[AttestedStep]) -> dict[str, Any]:
 
 
 def build_merge_statement(merge: MergeCheck, steps: Sequence[AttestedStep], *, url: str = "") -> StatementJson:
-    """Build the statement about the merged tree: it holds exactly what the steps of the branch proved."""
+    """Build the statement about the merged tree: it contains exactly what the steps of the branch proved."""
     merged = merge.merged
     facts = {"method": merged.method, "provedHead": merged.head, "onto": merged.onto, "suiteRun": merge.base_moved}
     tool = {"name": "prd2pr verify", "uri": f"pkg:pypi/prd2pr@{steps[-1].evidence.made_by}", "annotations": facts}

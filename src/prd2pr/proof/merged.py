@@ -104,7 +104,7 @@ def find_merge_of(git: Git, base: str, head: str, number: str) -> MergedBranch |
 
 
 def find_merged_head(git: Git, commit: CommitInfo) -> str | None:
-    """Return the proved head that a commit of the base merged, or None if it merged none."""
+    """Return the proved head that this commit merged into the base, or None if it merged no proved branch."""
     archive = read_archive_line(commit)
     if archive is not None:
         head = find_proved_head(git, archive.number, archive)

@@ -1,7 +1,7 @@
 """Write in-toto statements for the proved steps of a branch, and check existing ones.
 
-Digests, results, and signatures by the key of the bundle's certificate are checked. Whether the certificate is
-genuine needs the network: `gh attestation verify` checks its authority and the transparency log.
+Digests and results are checked, and whether the key of the bundle's certificate made the signature. Only with a network
+can the certificate itself be checked: `gh attestation verify` checks its authority and the transparency log.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def load_accounts(
 def compute_account_keys(
     state: BranchState, far: Mapping[str, Story], commits: Mapping[StepKey, CommitFacts]
 ) -> dict[str, str]:
-    """Compute each story's cache key from everything that its totals depend on."""
+    """Compute each story's cache key from all data on which its totals depend."""
     git = state.store.git
     cycles, evidence = (git.names(state.tree, place) for place in (state.paths.cycles, state.paths.evidence_root))
     own: dict[str, list[str]] = {name: [] for name in far}

@@ -142,7 +142,7 @@ class Federation:
 
 @dataclass(frozen=True)
 class FederatedReader:
-    """A reader that adds other servers' projects to the project list. All other views are this server's own."""
+    """A reader that adds other servers' projects to the project list. All other views show only this server's data."""
 
     own: ViewReader
     federation: Federation

@@ -15,7 +15,7 @@ MAX_HEAD_BYTES = 64 * 1024
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with these limits."""
+    """uvicorn's HTTP protocol with limits for headers, trailers, bodies and unread responses."""
 
     head_seconds = 10.0
     rest_seconds = 10.0
@@ -79,7 +79,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes after parsing, and only if all of them belong to the request headers."""
+        """Parse the data. Then count its bytes, if all of them belong to the request headers."""
         before = self._head_timer
         super().data_received(data)
         if self._head_timer is not None and self._head_timer is before and not self.transport.is_closing():

@@ -58,7 +58,7 @@ def format_message(subject: str, body: str, trailers: Sequence[tuple[str, str]])
 
 
 def append_trailer(message: str, key: str, value: str) -> str:
-    """Add a trailer to the last paragraph of a formatted message, or as a paragraph of its own."""
+    """Add a trailer to the last paragraph of a formatted message, or as a separate paragraph."""
     text = message.rstrip("\n")
     gap = "\n" if read_trailers(split_message(text)[1]) else "\n\n"
     return f"{text}{gap}{_format_trailer(key, value)}\n"

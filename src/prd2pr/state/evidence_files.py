@@ -44,7 +44,7 @@ class MutantCounts(Record):
 
 
 class EvidenceSummary(Document):
-    """What was observed and judged, stored as `tdd/evidence/<story>/<n>-<phase>.json`."""
+    """The observations and the verdict of a step, stored as `tdd/evidence/<story>/<n>-<phase>.json`."""
 
     step: str  # as in the commit's trailer
     phase: Phase

@@ -86,12 +86,12 @@ class PrdLayout:
 
     @property
     def summary(self) -> str:
-        """What was built, once the PRD is complete."""
+        """The path of the summary of a complete PRD."""
         return f"{self.root}/summary.json"
 
     @property
     def records(self) -> str:
-        """All records of a complete PRD, packed."""
+        """The path of the packed records of a complete PRD."""
         return f"{self.root}/records.json{COMPRESSED}"
 
     @property

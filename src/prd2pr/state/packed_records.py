@@ -21,7 +21,7 @@ ADDED_BYTES = 1024 * 1024  # more than the step that packs the records adds to t
 
 @dataclass(frozen=True)
 class Packing:
-    """What the step that completes a PRD leaves in the tree, and what it leaves to the branch's history."""
+    """The files that the step completing a PRD leaves in the tree, and those that it leaves to the branch's history."""
 
     evidence: str  # of this step
     summary: bytes
@@ -29,7 +29,7 @@ class Packing:
 
 
 def pack_records(git: Git, tree: str, layout: PrdLayout, packing: Packing) -> str:
-    """Return the tree with the PRD's records packed. Its status and the evidence of this step stay as they are."""
+    """Return the tree with the PRD's records packed. Its status and the evidence of this step are not packed."""
     records = collect_records(git, tree, layout, {packing.evidence, *packing.finished})
     there = (entry.path for entry in git.entries(tree, layout.root))
     removed = (path for path in (*records, *there) if path not in (layout.status, packing.evidence))

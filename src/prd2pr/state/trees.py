@@ -304,7 +304,7 @@ def build_unreadable_file_error(path: Path, why: str) -> BranchProblem:
 
 
 def list_files(plain: GitRunner, env: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the tag and path of all tracked files, and again of changed, deleted and new files."""
+    """Return the tag and path of all tracked files. Changed, deleted and new files are listed again by that tag."""
     kinds = ("--cached", "--modified", "--deleted", "--others", "--exclude-standard")
     lines = split_nul_fields(plain.out("ls-files", "-z", "-t", *kinds, env=env).stdout)
     return [(line[0], line[2:]) for line in lines]

@@ -26,7 +26,7 @@ class UnprovedCommit:
 
 @dataclass(frozen=True)
 class BranchRefutation:
-    """A reason why a branch does not prove what its commits claim."""
+    """A reason why a branch does not prove the claims of its commits."""
 
     proved: int
     of: int

@@ -132,7 +132,7 @@ class CachedRunner:
         self._inner.expect(hash_seed)
 
     def _key(self, request: RunRequest) -> str:
-        """Return a cache key of everything on which a result depends.
+        """Return a cache key of all data on which a result depends.
 
         Canary directories are left out, because the report lists them.
         """

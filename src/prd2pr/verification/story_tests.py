@@ -196,7 +196,7 @@ def restore_stopped_tests(
 
 
 def drop_idle_tests(claimed: Iterable[str], base: RunReport) -> tuple[str, ...]:
-    """Remove the story's tests that GREEN was accepted without, because they were skipped before RED too."""
+    """Remove the story's tests that were skipped before RED too, so that GREEN was accepted without them."""
     known = base.by_id()
     found: list[str] = []
     for test in claimed:

@@ -45,7 +45,7 @@ def find_settled_time(story: Story, cycle: Cycle | None) -> str | None:
 
 
 def format_burndown(points: tuple[BurndownPoint, ...]) -> str:
-    """Format as `5 → 4 → 2 stories left since 2026-11-17 12:04 UTC`."""
+    """Format the burndown as `5 → 4 → 2 stories left since 2026-11-17 12:04 UTC`."""
     if not points:
         return ""
     *earlier, last = thin_points(points)

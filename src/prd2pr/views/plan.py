@@ -49,7 +49,7 @@ class PlanDiff:
 
 
 def format_plan_diff(diff: PlanDiff, shown: int = 60) -> str:
-    """Format as a diff with `+` for new, `-` for dropped and `!` for changed stories, and a count of unchanged ones."""
+    """Format a diff with `+` for new, `-` for dropped and `!` for changed stories, and a count of unchanged ones."""
     signs = (("-", diff.dropped), ("!", diff.changed), ("+", diff.new))
     lines = [
         f"{sign} {clean_line(story.id)}  {clip(clean_line(story.title), 100)}"
@@ -62,7 +62,7 @@ def format_plan_diff(diff: PlanDiff, shown: int = 60) -> str:
 
 
 def format_plan_estimate(guess: Estimate) -> str:
-    """Format as `$1.10 to $2.40, 20 to 35 min, 60k to 150k tokens`."""
+    """Format an estimate as `$1.10 to $2.40, 20 to 35 min, 60k to 150k tokens`."""
     usd = (
         "no price known"
         if guess.usd_low is None or guess.usd_high is None
@@ -112,7 +112,7 @@ def list_wanted_stories(backlog: Backlog) -> tuple[Story, ...]:
 
 
 def format_budget(limits: SpendLimits) -> str:
-    """Format as `budget $5.00, 200k tokens`."""
+    """Format budget limits as `budget $5.00, 200k tokens`."""
     known = (
         None if limits.usd is None else format_dollars(limits.usd),
         None if limits.tokens is None else format_token_count(limits.tokens),

@@ -23,7 +23,7 @@ Kind = TypeVar("Kind", bound=BaseModel)
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Cached answers, one file per question. The file name contains a digest of the question."""
+    """Cached answers, one file per question to a model. The file name contains a digest of the question."""
 
     cache: Cache
     prd: str

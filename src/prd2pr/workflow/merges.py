@@ -200,7 +200,7 @@ def commit_join(git: Git, join: Join) -> str | NotJoinable:
 
 
 def find_join_error(git: Git, commit: CommitInfo, join: Join | NotJoinable) -> str:
-    """Return why a commit is not the story merge that it claims to be, or an empty string. Runs no tests."""
+    """Return why a commit is not the story merge that it claims to be, or an empty string. No tests are run."""
     tree = join if isinstance(join, NotJoinable) else build_join_tree(git, join)
     if isinstance(tree, NotJoinable):
         return tree.reason

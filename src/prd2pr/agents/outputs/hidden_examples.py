@@ -88,7 +88,7 @@ def find_example_problems(answer: ExamplesAnswer, stories: Iterable[Story]) -> t
 
 
 def find_ruling_problems(answer: JudgeAnswer, examples: dict[str, str], prd: Prd, story: Story) -> tuple[str, ...]:
-    """Return what is wrong with a judge's answer. `examples` are the texts of the failing examples by name."""
+    """Return the problems in a judge's answer. `examples` are the texts of the failing examples by name."""
     given = [each.example for each in answer.rulings]
     return (
         *(f"`{name}` is not one of the examples" for name in given if name not in examples),

@@ -29,7 +29,7 @@ class SecurityRisk(Record):
 
 
 class SecurityAnswer(Record):
-    """The risks of a plan. An empty list is a good and frequent answer."""
+    """The risks of a plan. The list is often empty."""
 
     risks: tuple[SecurityRisk, ...] = Field(default=(), max_length=20)
     summary: str = Field(max_length=800, description="What was examined, and what remains.")

@@ -157,7 +157,7 @@ def run_default_branch_check(git: Git, config: Config, branch: str) -> Iterator[
 
 
 def check_published_action(api: RepositoryApi, _: Config) -> SetupCheck:
-    """Check that GitHub lists the workflow, which must be on the default branch, and that it is enabled."""
+    """Check that GitHub lists the workflow as enabled. For that, it must be on the default branch."""
     found = api.get_optional(api.path("actions", "workflows", WORKFLOW_PATH.rpartition("/")[2]))
     if found is None:
         return SetupCheck(

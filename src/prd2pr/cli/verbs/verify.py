@@ -135,7 +135,7 @@ def format_discard_text(_: str) -> None:
 def prove_branch(
     git: Git, branch: BranchToProve, options: argparse.Namespace, write: Callable[[str], None]
 ) -> BranchProof:
-    """Verify one branch by the rules of the commit that it started from, never by its own."""
+    """Verify one branch with the configuration of the commit from which it started, not with its own."""
     start, head = branch.start, branch.head
     write(branch.note)
     write(f"from {start.commit[:10]} ({start.name}) to {head[:10]}\n")

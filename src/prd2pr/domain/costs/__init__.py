@@ -1,4 +1,4 @@
-"""Costs of the work: budgets, estimates, context sizes, and which model plays which role in which profile.
+"""Costs of the work: budgets, estimates, context sizes, and the model of each role in each profile.
 
 Pure. It imports only `domain` modules.
 """

@@ -1,4 +1,4 @@
-"""The state machine of a project: tables of commands and events per state, from which everything else is derived."""
+"""The state machine of a project: tables of commands and events per state. All other rules are derived from them."""
 
 from __future__ import annotations
 

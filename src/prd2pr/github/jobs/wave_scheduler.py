@@ -90,7 +90,7 @@ class ActiveStories:
 
 @dataclass(frozen=True)
 class StartedStory:
-    """A story on its own branch, as it is on GitHub."""
+    """A story with its own branch, in its state on GitHub."""
 
     story: str
     head: str

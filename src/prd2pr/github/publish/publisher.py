@@ -120,7 +120,7 @@ def is_published_already(publication: Publication, pull: Pull, found: Comment) -
 
 
 def make_marker_if_settled(publication: Publication) -> str:
-    """Return the marker of a proved branch, or an empty string if the branch is not proved as a whole."""
+    """Return the marker that shows that the whole branch is proved, or an empty string if it is not."""
     if publication.headline not in HEADLINES_WITH_PROOF:
         return ""
     return make_marker("proved", publication.head, publication.request.session.target.base_commit)

@@ -33,7 +33,7 @@ def read_package_name(root: Node) -> str:
 
 
 def name_module(path: str) -> str:
-    """Return the name that designs use, which is the package named after the directory."""
+    """Return the name that designs use for a package: the name of its directory."""
     return posixpath.basename(posixpath.dirname(path)) or "main"
 
 

@@ -209,7 +209,7 @@ def _run_to_end(
 
 
 def build_installer_environment(given: Mapping[str, str], variables: Iterable[str] = ()) -> dict[str, str]:
-    """Return the variables that find tools and registries, without anything that could be a secret, and `variables`.
+    """Return the variables that locate tools and registries, and those in `variables`, but no other secrets.
 
     yarn must create `node_modules`, where runners look for packages, and must not start a program of the repository.
     """

@@ -66,7 +66,7 @@ def _read_crate(text: str) -> dict[str, Any]:
 
 
 def _read_go_module(text: str) -> dict[str, Any]:
-    """Return everything except `require`, by directive."""
+    """Return all directives of a `go.mod` except `require`."""
     lines = _COMMENT.sub("", _REQUIRED.sub("", text)).split("\n")
     rest = sorted(" ".join(line.split()) for line in lines if line.strip())
     found: dict[str, Any] = {}

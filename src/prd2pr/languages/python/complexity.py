@@ -154,7 +154,7 @@ def _measure_length(node: FunctionNode) -> int:
 
 
 def _list_code_lines(source: str, tree: ast.Module | None) -> list[str]:
-    """Return the lines that are not blank, comments or docstrings, so that prose does not affect the metrics."""
+    """Return the lines of code, without blank lines, comments and docstrings, which must not affect the metrics."""
     dropped: set[int] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Module | ast.ClassDef | FunctionNode) and ast.get_docstring(node) is not None:

@@ -20,7 +20,7 @@ CHANGELOG = re.compile(r"(?:changelog|changes|history|news)(?:\.(?:md|rst|txt))?
 
 
 def describe_installed_library(name: str, paths: Sequence[Path]) -> str:
-    """Return a description of the library as it is installed on these paths, or an empty string if it is not."""
+    """Describe the library that is installed on these paths, or return an empty string if it is not installed."""
     found = next(iter(MetadataPathFinder.find_distributions(_make_context(name, paths))), None)
     return "\n".join(_list_facts(found)) if found else ""
 

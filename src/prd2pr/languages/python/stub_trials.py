@@ -356,7 +356,7 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
 
 
 def _compares_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
-    """Return whether two answers are compared, as in `first is again`. The story may require that they are the same."""
+    """Return whether two results are compared, as in `first is again`. The story may require that they are the same."""
     answers = _map_answers(node, is_subject)
 
     def find_call(side: ast.expr) -> int | None:

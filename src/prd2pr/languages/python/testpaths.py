@@ -25,7 +25,7 @@ def read_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
 def add_testpaths(
     rules: PathRules, testpaths: tuple[str, ...], paths: Iterable[str], naming: TestNaming = DEFAULT_NAMING
 ) -> PathRules:
-    """Classify everything below a configured test root as tests, unless it contains mostly other code."""
+    """Classify all files below a configured test root as tests, unless most of them are other code."""
     known = [path for path in paths if path.endswith(".py")]
     roots = [
         root

@@ -63,7 +63,7 @@ def describe_failed_story(done: StoryHistory, failure: FailureRecord | None) -> 
 
 
 def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
-    """Describe a failure from memory whose story has no records or no recorded attempts."""
+    """Describe a failure recorded in memory, for a story without records or recorded attempts."""
     return FailedStory(
         failure.story,
         failure.feature,

@@ -26,7 +26,7 @@ MAX_EMBEDDED_TOKENS = 256  # the model's limit; the rest of a text is ignored
 
 @dataclass(frozen=True)
 class Embedder:
-    """The model in a directory."""
+    """An embedding model, loaded from a directory."""
 
     directory: Path
     name: str = "all-MiniLM-L6-v2"

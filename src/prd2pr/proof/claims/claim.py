@@ -84,7 +84,7 @@ class StepClaim:
 
     @property
     def covers(self) -> bool:
-        """Whether the gate judges everything since the last step, including commits by people in between."""
+        """Whether the gate judges all changes since the last step, including commits by people in between."""
         base_tree = self.proof.evidence.base_tree if self.proof else ""
         return self.step.phase in GATED and base_tree == self.last_step.tree
 

@@ -147,7 +147,7 @@ class ProjectionUpdater:
 
 
 def clear_projection(database: Database) -> None:
-    """Delete everything read from branches; the next refresh reads it again."""
+    """Delete all data read from branches. The next refresh reads it again."""
     with database.writing() as connection:
         rows.delete_all(connection)
 

@@ -1,4 +1,4 @@
-"""Compare what the old versions of changed tests detect with what the new ones detect."""
+"""Compare the faults that the old versions of changed tests detect with those that the new versions detect."""
 
 from __future__ import annotations
 

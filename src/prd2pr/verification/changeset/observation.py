@@ -60,7 +60,7 @@ def _find_changed_stacks(context: GatherContext, pair: TreePair) -> tuple[Stack,
 
 
 def _isolate_stack(pair: TreePair, stack: Stack, context: GatherContext) -> TreePair:
-    """Return the pair of trees with all files outside this stack as they are at the base."""
+    """Return a pair of trees that differ only in files of this stack."""
     others = (each for each in pair.changes if find_owner(each.path, context.stacks, ENDINGS) != stack)
     base = context.git.edit_tree(pair.base.tree, collect_updates(others))
     return load_tree_pair(context.git, context.rules, base, pair.head.tree, with_state=False)

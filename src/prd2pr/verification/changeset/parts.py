@@ -69,7 +69,7 @@ class ChangesetParts:
 
     @cached_property
     def settings(self) -> tuple[Change, ...]:
-        """Changes that may decide how tests run or what they find."""
+        """Changes that may affect how tests run or which tests are collected."""
         others = (each for each in self.pair.changes if each.kind not in {*_INERT_KINDS, PathKind.SOURCE})
         return tuple(change for change in others if not is_test_change(change))
 
@@ -96,7 +96,7 @@ class ChangesetParts:
 
     @cached_property
     def settled(self) -> str:
-        """The base with the changes to settings, documentation and anything else that is neither test nor source."""
+        """The base with all changes except those to tests and source."""
         chosen = {*(each.path for each in self.tests), *(each.path for each in self.source)}
         return self._apply(self.pair.base.tree, (each for each in self.pair.changes if each.path not in chosen))
 
@@ -216,7 +216,10 @@ def _list_bound_names(text: str) -> frozenset[str] | None:
 
 
 class _AnnotationRemover(ast.NodeTransformer):
-    """Removes what only type checkers read. Decorators may evaluate annotations, so decorated functions keep theirs."""
+    """Removes annotations that only type checkers read.
+
+    Decorated functions keep theirs, because decorators may read them.
+    """
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._strip_function(node)

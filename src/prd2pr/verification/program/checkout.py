@@ -92,7 +92,7 @@ class Checkout:
 
 
 def run_smoke(programs: ProgramSandbox, code_tree: str, command: tuple[str, ...], seconds: int) -> SmokeRun:
-    """Run the built program once and return what it printed and how it exited."""
+    """Run the built program once and return its output and exit status."""
     with programs.open_checkout(code_tree) as checkout:
         if checkout is None:
             return SmokeRun(command=command, problem="not run: it runs only in a sandbox, and none is available here")

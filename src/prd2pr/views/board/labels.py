@@ -8,7 +8,7 @@ from prd2pr.domain.wording import count, format_dollars, format_token_count
 
 
 def format_spend(spend: Spend) -> str:
-    """Format as `12k tokens, $0.14`, or return an empty string without tokens. Replayed calls show no price."""
+    """Format spending as `12k tokens, $0.14`. Empty without tokens; replayed calls show no price."""
     if not spend.tokens:
         return ""
     if spend.usd is None:
@@ -21,7 +21,7 @@ def format_spend(spend: Spend) -> str:
 
 
 def format_attempts(attempts: int, refused: int) -> str:
-    """Format as `3 attempts, 1 refused`, or return an empty string if there were no attempts."""
+    """Format the attempts as `3 attempts, 1 refused`, or return an empty string if there were no attempts."""
     if not attempts:
         return ""
     return f"{count(attempts, 'attempt')}, {refused} refused" if refused else count(attempts, "attempt")

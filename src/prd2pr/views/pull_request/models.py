@@ -92,7 +92,7 @@ class StoryWarning:
 
     @property
     def is_survivor(self) -> bool:
-        """Whether a mutant survived."""
+        """Whether the warning is about a mutant that survived."""
         return self.finding.code == SURVIVOR_CODE
 
     @property

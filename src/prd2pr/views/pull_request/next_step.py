@@ -120,7 +120,7 @@ def suggest_review_of_changes(commits: int, state: ProjectState, *, local: bool,
 
 
 def suggest_answer(context: ActionContext) -> NextStep:
-    """Suggest how to answer an open question. A decision changes the code, so an answered question leads to a story."""
+    """Suggest how to answer an open question. The answer changes the plan or leads to a new story."""
     path, state = context.records.prd.path, context.records.status.state
     if context.is_local:
         return NextStep(

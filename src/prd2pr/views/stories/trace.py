@@ -59,7 +59,7 @@ Judgment = tuple[RequirementStatus, str]
 
 
 def build_requirement_rows(facts: PrdFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
-    """Build the rows of the given requirements, or of all, with the PRD's open questions and what it excludes."""
+    """Build the rows of the given or all requirements, and rows for open questions and excluded requirements."""
     if wanted is not None:
         return tuple(build_requirement_row(facts, each) for each in wanted)
     others: tuple[tuple[Requirement, RequirementStatus, str], ...] = (

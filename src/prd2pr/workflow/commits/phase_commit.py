@@ -194,7 +194,7 @@ def make_secret_error(where: str) -> SecretFound:
 
 
 def add_pending_cursor(session: Session, base: str, change: StateChange) -> StateChange:
-    """Mark the comment or order that this commit answers as processed, in the same commit."""
+    """Mark the comment or order that led to this commit as processed, in the same commit."""
     if session.log.branch_writes.pending is None:
         return change
     path = session.store.paths.status

@@ -171,7 +171,7 @@ def _exchange(
     asked: tuple[Text | ToolResult, ...],
     turn: int,
 ) -> None:
-    """Make one call, and store the reply before anything else happens."""
+    """Make one call, and store the reply at once."""
     model = role_model.model
     timed = TimedModel(model.name, model, session.clock, lambda *failed: record_failed_call(session, *failed))
     request = Request(

@@ -1,4 +1,4 @@
-"""Make the first plan of a PRD: ask the roles before it, plan, and ask the roles that review the plan."""
+"""Make the first plan of a PRD. Roles are consulted before it, and other roles review it."""
 
 from __future__ import annotations
 

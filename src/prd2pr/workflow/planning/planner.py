@@ -189,7 +189,7 @@ def share_answers(session: Session, code_tree: str) -> SharedResources:
 
 
 def forget_plan(session: Session) -> None:
-    """Delete the stored answers, so that the next plan is made anew."""
+    """Delete the stored answers, so that the next plan is made again."""
     AnswerCache(Cache(find_cache_directory(session.git.private)), session.prd.id).forget(f"{Phase.PLAN.value}-")
 
 

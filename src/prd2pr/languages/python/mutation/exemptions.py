@@ -149,7 +149,7 @@ def _find_entry_points(tree: ast.Module) -> list[FunctionNode]:
 
 
 def _is_thin_entry_point(node: FunctionNode, tree: ast.Module, imports: Mapping[str, str]) -> bool:
-    """Return whether it only passes the process arguments to another function, as in `sys.exit(run(sys.argv[1:]))`."""
+    """Return whether the function only passes the process arguments on, as in `sys.exit(run(sys.argv[1:]))`."""
     nodes = [x for statement in node.body for x in ast.walk(statement)]
     names = {resolve_name(get_dotted_name(x), imports) for x in nodes if isinstance(x, ast.Name | ast.Attribute)}
     others = {x.name for x in tree.body if isinstance(x, FunctionNode | ast.ClassDef) and x is not node} | set(imports)

@@ -19,7 +19,7 @@ TOOL = 4  # a tool id that Python leaves unassigned
 
 
 class FileSurvey:
-    """A pytest plugin that attributes to a test file everything executed from its import to its last teardown."""
+    """A pytest plugin that records the files executed for a test file, from its import to its last teardown."""
 
     def __init__(self, checkout: str, report: Callable[[dict[str, list[str]]], None]) -> None:
         self._root = checkout + os.sep

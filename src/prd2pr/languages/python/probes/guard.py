@@ -54,7 +54,7 @@ class Guard:
         self._homes: dict[str, str] = {}
 
     def remember_runner(self) -> None:
-        """Record the state of pytest after its plugins are loaded and before anything from the checkout is."""
+        """Record the state of pytest after its plugins are loaded and before any file of the checkout is loaded."""
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in RUNNER_PACKAGES:
                 (self._critical if name.startswith(CRITICAL_MODULES) else self._other).extend(
@@ -79,7 +79,7 @@ class Guard:
                 yield namespace, name, value, value, code
 
     def find_tampering(self, test: str = "") -> Iterator[str]:
-        """Describe each replacement found. If no test is given, check everything."""
+        """Describe each replacement found. If no test is given, check all tests and the runner."""
         for namespace, name, value, function, code in self._critical if test else self._critical + self._other:
             now = namespace.get(name)
             if now is not value and self._is_untrusted(now):

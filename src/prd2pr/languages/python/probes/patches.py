@@ -43,7 +43,7 @@ class PatchedCheckout:
         return self._data[path]
 
     def find_functions(self) -> None:
-        """Find all functions once, after everything is imported.
+        """Find all functions once, after all imports.
 
         Searching again for each fault would be slower than the tests.
         """

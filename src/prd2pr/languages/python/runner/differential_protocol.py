@@ -92,7 +92,10 @@ def build_differential_parameters(
 def read_differential_result(
     watched: ProcessRecord, nonce: str, request: DifferentialRequest, canary: Canary, private_paths: Iterable[str]
 ) -> DifferentialResult:
-    """Read the events of a differential run. The result is a problem if the run did not finish or a control failed."""
+    """Read the events of a differential run.
+
+    The result contains a problem if the run did not finish or a control failed.
+    """
     facts, ended = read_facts(watched.events, nonce, END_EVENT)
     problems = [_read_problem(fact, private_paths) for fact in facts if "problem" in fact]
     if watched.killed:

@@ -104,7 +104,7 @@ class PytestRunner:
             self.expect()
 
     def identity(self) -> str:
-        """Return a digest for caches that covers everything a result depends on except the request."""
+        """Return a digest for caches of all inputs on which a result depends, except the request."""
         if not self._identity:
             launched = [path.read_text(encoding="utf-8") for path in (*LAUNCHED_FILES, OVERFITTING_FILE)]
             command = [__version__, str(self.python), *self._settings.args, self.sandbox(), *launched]

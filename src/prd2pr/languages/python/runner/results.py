@@ -18,7 +18,7 @@ _NO_EXCEPTION = RaisedException(type="")
 
 @dataclass(frozen=True)
 class ResultContext:
-    """What the results depend on in addition to the events."""
+    """The data, in addition to the events, on which the results depend."""
 
     modules: Mapping[str, str]  # test modules in the checkout, path -> source
     hidden: tuple[str, ...]  # local directories that messages must not name

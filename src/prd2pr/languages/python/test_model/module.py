@@ -198,7 +198,7 @@ def get_decorator_name(node: ast.expr) -> str:
 
 
 def get_dotted_name(node: ast.AST) -> str:
-    """Return `a.b.c` for a chain of names, or an empty string for anything else."""
+    """Return the text of a chain of names, such as `a.b.c`, or an empty string for any other node."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (head := get_dotted_name(node.value)):

@@ -68,7 +68,7 @@ class SuiteFile:
 
     @cached_property
     def calls(self) -> frozenset[str]:
-        """Full names of everything that the file calls."""
+        """Full names of all functions and classes that the file calls."""
         return frozenset(
             resolve_name(get_dotted_name(x.func), self.imports) for x in self.nodes if isinstance(x, ast.Call)
         )

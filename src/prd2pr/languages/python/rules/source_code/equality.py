@@ -151,7 +151,7 @@ def _has_values(owner: ast.ClassDef) -> bool:
 
 
 def _compares_no_field(owner: ast.ClassDef, module: SourceModule) -> bool:
-    """Return whether a dataclass has `compare=False` on every field and no `__eq__` of its own."""
+    """Return whether a dataclass has `compare=False` on every field and does not define `__eq__`."""
     marks = [each.func if isinstance(each, ast.Call) else each for each in owner.decorator_list]
     if not any(module.resolve(mark).rpartition(".")[2] in {"dataclass", "define", "frozen"} for mark in marks):
         return False

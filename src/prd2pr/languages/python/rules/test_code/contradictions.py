@@ -94,7 +94,7 @@ def check_repeated_failures(
     fresh: Iterable[str],
     naming: TestNaming = DEFAULT_NAMING,
 ) -> Iterator[Fact]:
-    """Report new tests that only expect what an already failing test expects."""
+    """Report new tests whose expectations all occur in a test that already fails."""
     failing = {strip_test_parameters(result.id) for result in base.results if result.outcome in {"failed", "error"}}
     old = {
         (each.call, each.expected): each.test

@@ -207,7 +207,7 @@ class _MirrorFinder:
         }
 
     def _find_in_fallback(self, side: ast.expr, other: ast.expr) -> set[str]:
-        """Return the functions whose result is the fallback, as in `except FileNotFoundError: want = f(2)`."""
+        """Return functions that provide the expected value in a handler, as in `except KeyError: want = f(2)`."""
         if not isinstance(side, ast.Name):
             return set()
         places = [x for x in ast.walk(self.scope.test.node) if isinstance(x, ast.ExceptHandler | ast.If)]
