@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pictures import png
+from prd2pr.sandbox.detection import find_sandbox
 from prd2pr.state.screenshots import MAX_IMAGE_BYTES, find_image_problem
 from prd2pr.verification.program.camera import BROWSERS, SandboxCamera
 from prd2pr.verification.program.checkout import ProgramSandbox
@@ -119,3 +120,14 @@ def test_real_browser_renders_a_real_page_in_the_sandbox() -> None:
     assert find_image_problem(data) == ""
     assert struct.unpack(">II", data[16:24]) == (1280, 800)
     assert len(data) > 3000, "something is written on it"
+
+
+@pytest.mark.skipif(find_sandbox(Path(sys.executable)).privilege is None, reason="this machine gives no sandbox")
+def test_the_program_that_takes_them_is_visible_in_the_sandbox(browser: Path) -> None:
+    """Also if the project's interpreter is not that of prd2pr. The fake browser is not visible there."""
+    assert browser.exists()
+    camera = SandboxCamera(ProgramSandbox(export, lambda: Path(sys.executable).resolve()))
+    seen = camera.take(request())
+    assert seen.taken == ()
+    assert "browser.py" not in seen.note
+    assert "chromium" in seen.note

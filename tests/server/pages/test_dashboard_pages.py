@@ -14,6 +14,7 @@ from fakes.board_sample import hostile, source_of, thousand
 from prd2pr.client.models import Source
 from prd2pr.server.dashboard.access import COOKIE, is_dashboard_path, make_csrf_token
 from prd2pr.server.dashboard.access import PUBLIC_VISITOR as EVERYBODY
+from prd2pr.views.models import PageView
 
 PAGES = (
     "/dashboard",
@@ -27,8 +28,8 @@ PAGES = (
     "/dashboard/costs",
 )
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -307,6 +308,23 @@ def test_buttons_are_shown_only_if_they_would_work(client: TestClient) -> None:
 
 def test_a_huge_form_is_refused(client: TestClient) -> None:
     assert client.post("/dashboard/log-in", data={"token": "x" * 40_000}).status_code == 413
+
+
+def test_a_story_shows_its_coverage_and_screenshots(
+    client: TestClient, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(client)
+    page = shown.reading.story("acme/shop", "loyalty-2")
+    assert page is not None
+    taken = PageView("/cart", ".orch-state/prds/loyalty/pages/loyalty-2/1.png", "sha256:ab", "iVBORw==")
+    replaced = PageView("/sums", ".orch-state/prds/loyalty/pages/loyalty-2/2.png", "sha256:cd")
+    more = {"pages": (taken, replaced), "coverage": "98.5% of 400 statements; 24 of 24 of the story's own"}
+    monkeypatch.setattr(shown.reading, "story", lambda *_: page.model_copy(update=more))
+    text = client.get("/dashboard/projects/acme/shop/stories/loyalty-2").text
+    found = parse_page(text)
+    assert [value for name, value in found.attributes if name == "src"][-1] == "data:image/png;base64,iVBORw=="
+    assert found.tags.count("img") == 1, "only an image that matches its evidence"
+    assert "<b>98.5%</b>" in text
 
 
 # --- hostile text -----------------------------------------------------------------------------------------------------

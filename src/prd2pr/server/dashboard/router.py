@@ -30,7 +30,7 @@ from prd2pr.server.reader import RepoFilter, ViewReader
 from prd2pr.views.models import CircuitView, Column, StoryCard, StoryView
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -50,7 +50,8 @@ class SandboxCamera:
                 "shot_seconds": SHOT_SECONDS,
             }
             seconds = request.ready_seconds + SHOT_SECONDS * len(request.paths)
-            record = checkout.execute((str(checkout.python), "-I", str(BROWSER_PROGRAM)), seconds, job)
+            argv = (str(checkout.python), "-I", str(BROWSER_PROGRAM))
+            record = checkout.execute(argv, seconds, job, readable=(BROWSER_PROGRAM,))
             late = f"it took longer than {seconds} s" if record.killed == "timed out" else ""
             return collect_screenshots(checkout.out, request.paths, late or record.output.strip() or record.complaint)
 

@@ -67,10 +67,16 @@ class Checkout:
         """The directory into which the program writes files that are read afterwards."""
         return self.run / "out"
 
-    def execute(self, argv: Sequence[str], seconds: int, job: Mapping[str, Any] | None = None) -> ProcessRecord:
-        """Run the program, with the job as JSON on its standard input or with an empty input."""
+    def execute(
+        self, argv: Sequence[str], seconds: int, job: Mapping[str, Any] | None = None, *, readable: Sequence[Path] = ()
+    ) -> ProcessRecord:
+        """Run the program, with the job as JSON on its standard input or with an empty input.
+
+        `readable` are the files of prd2pr that it needs.
+        """
         directory = self.run / "checkout"
-        places = detection.SandboxPaths(self.run, (directory, self.home, self.out), self.home, directory)
+        writable = (directory, self.home, self.out)
+        places = detection.SandboxPaths(self.run, writable, self.home, directory, tuple(readable))
         user = detection.choose_user(self.sandbox.privilege)
         detection.change_owner(user, places.writable, self.sandbox.privilege)
         environment = {
