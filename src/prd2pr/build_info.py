@@ -1,4 +1,4 @@
-"""The commit that this prd2pr was built from. Workflows pin the Action to it, so it must be exact or empty."""
+"""The commit from which this copy of prd2pr was built. Workflows pin the Action to it, so it must be exact or empty."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def add_answer_note(description: str, requirements: Iterable[str], answered: Ans
 
 
 def apply_answer(story: Story, answered: AnsweredQuestion) -> Story:
-    """Add the answer to the story and to the criteria that it decides. `as planned` confirms them as they are."""
+    """Add the answer to the story and to the criteria that it decides. `as planned` confirms them unchanged."""
     if confirms_plan(answered):
         return story
     named = {name for name in story.requirements if names_requirement(answered.question, name)}

@@ -16,7 +16,7 @@ TITLE = "Build what was taken for implemented: "
 
 
 def find_unmet_criteria(story: Story, evidence: Evidence) -> tuple[str, ...]:
-    """Return the criteria of a story that verifies existing code for which the tests do not pass."""
+    """Return the criteria whose tests do not pass, for a story that verifies existing code."""
     run = evidence.head_run
     if not verifies_existing_code(story) or run is None or not run.honest:
         return ()
@@ -68,7 +68,7 @@ def move_unmet_criteria(prd: Prd, backlog: Backlog, verified: Story, added: Stor
 
 
 def move_after(backlog: Backlog, name: str, other: str) -> Backlog:
-    """Move a story to the place after another one."""
+    """Move a story directly behind another one."""
     mine = next(story for story in backlog.stories if story.id == name)
     others = [story for story in backlog.stories if story.id != name]
     place = next(n for n, story in enumerate(others, start=1) if story.id == other)

@@ -82,7 +82,7 @@ def find_newest_merge(git: Git, base: str) -> MergedBranch | None:
 
 
 def find_merges_between(git: Git, base: str, head: str) -> list[MergedBranch]:
-    """Return the merges of proved branches after `base`, oldest first, as an entry of a merge queue has them."""
+    """Return the merges of proved branches after `base`, oldest first, as in an entry of a merge queue."""
     found: dict[str, MergedBranch] = {}
     for commit in git.log(f"{base}..{head}"):
         merged = find_merged_head(git, commit)

@@ -261,7 +261,7 @@ class Verifier:
             if self.is_out_of_time(claim, evidence, verdict):
                 evidence, verdict = self.judge_again(claim)  # runs that finished in time are cached
             if self.is_out_of_time(claim, evidence, verdict):
-                yield make_claim_error(OUT_OF_TIME, f"{describe_timeout(evidence)}; no other objection to this step")
+                yield make_claim_error(OUT_OF_TIME, f"{describe_timeout(evidence)}; everything else matches the record")
                 yield from (each for each in verdict.findings if each.severity == "warning")
                 return
             yield from self.check_verdict(claim, evidence, verdict)

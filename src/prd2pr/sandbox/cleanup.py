@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def walk_files(root: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield every entry below a root that is not a directory. Unreadable directories are skipped."""
+    """Yield every entry below a root, except directories. Unreadable directories are skipped."""
     pending = [os.fspath(root)]
     while pending:
         try:

@@ -89,7 +89,7 @@ class StartedProcess:
     def send(self, parameters: Mapping[str, Any] | None) -> None:
         """Send the parameters, including the number of the events pipe. The child then starts to work.
 
-        None gives it an empty input.
+        With None, the child gets an empty input.
         """
         given = None if parameters is None else {**parameters, "events": self._child.events_number}
         data = b"" if given is None else json.dumps(given).encode()

@@ -63,5 +63,5 @@ def _resolve(directory: Path) -> str:
 
 
 def _resolve_parent(path: Path) -> str:
-    """Return the path with links in its directory followed, but not a link that it is itself."""
+    """Return the path with the links in its directory resolved. If the path itself is a link, it is kept."""
     return str(path.parent.resolve() / path.name)

@@ -416,7 +416,7 @@ def commit_phase(
 
 
 def find_edit_objection(session: Session, position: Position, passed: AcceptedPhase) -> NoAction | None:
-    """Ask a person about the edits of a worker that the gate accepted."""
+    """Ask a person to confirm a worker's edits, which the gate has accepted."""
     confirm = session.constraints.confirm_edits
     edited = passed.judged.attempt > 0 and passed.phase is not Phase.INTEGRATED
     if confirm is None or not edited or passed.judged.code_tree == position.code_tree:

@@ -147,7 +147,7 @@ PRICE_REMEDY = "Put the price under"
 
 
 def _stop_uncounted(rule: _Rule, allowed: float) -> BudgetStop:
-    """Return a stop because the earlier calls, of a program that reports no usage, cannot be counted."""
+    """Return a stop because earlier calls reported no usage, so that they cannot be counted."""
     limit = f"budget.{rule.setting}"
     return BudgetStop(
         limit=limit,

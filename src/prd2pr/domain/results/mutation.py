@@ -96,7 +96,7 @@ class MutationResult(Record):
 
     @property
     def unnoticed(self) -> tuple[MutantResult, ...]:
-        """The survivors that no other test is known to detect either."""
+        """The surviving mutants that no test outside the story is known to detect either."""
         return tuple(each for each in self.survivors if not each.elsewhere)
 
     @property

@@ -95,7 +95,7 @@ class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
         return frozenset(name for run in runs for name in list_unfinished_jobs(self.api, run))
 
     def is_disabled(self, workflow: str) -> bool:
-        """Whether the workflow exists and does not run: GitHub or a person has disabled it."""
+        """Return whether the workflow exists and does not run: GitHub or a person has disabled it."""
         found = self.api.get_optional(self.api.path("actions", "workflows", workflow))
         return found is not None and found.get("state") != "active"
 

@@ -86,7 +86,7 @@ class Publication:
 
     @cached_property
     def has_disabled_schedule(self) -> bool:
-        """Whether lost events would not be found. Asked once, by a run that did something."""
+        """Whether lost events would not be found. This is determined once, by a run that did something."""
         if not self.is_stopped or self.request.unrequested:
             return False
         try:

@@ -72,7 +72,7 @@ def render_jobs(config: Config | None, action: str) -> str:
 
 
 def render_inner_action(action: str) -> str:
-    """Render the copy of the Action in a directory of its own: `$/` cannot name the root of a repository."""
+    """Render the copy of the Action in a separate directory: `$/` cannot name the root of a repository."""
     here = "ACTION_PATH: ${{ github.action_path }}"
     return f"# Generated from ../action.yml by `make reference`; do not edit.\n{action.replace(here, f'{here}/..')}"
 

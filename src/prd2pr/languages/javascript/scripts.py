@@ -1,4 +1,4 @@
-"""Recognize code that runs only in a program of its own: a script that nothing loads, or `if (isMain)`."""
+"""Recognize code that runs only in a separate program: a script that nothing loads, or `if (isMain)`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _may_be(loaded: str, other: str, path: str, stem: str, names: set[str]) -> b
 
 @lru_cache(maxsize=512)
 def _list_loaded(path: str, text: str) -> tuple[str, ...]:
-    """Return what a file imports. For a computed import, these are all strings of the values that it mentions."""
+    """Return the imports of a file. For a computed import, these are all strings of the values that it mentions."""
     root = parse_text(select_grammar(path), text)
     if _CONFIGURATION.search(path):
         return tuple(_list_strings(root))
@@ -152,7 +152,7 @@ def _checks_main(condition: Node) -> bool:
 
 
 def _is_main_flag(name: Node) -> bool:
-    """Return whether the name is a constant whose value is such a check."""
+    """Return whether the name is a constant whose value is a check for the main module."""
     bound = [
         value
         for node in walk(get_root(name))

@@ -74,7 +74,7 @@ def _names_program(file: SyntaxFile, node: Node) -> bool:
 def _find_paths(file: SyntaxFile, node: Node) -> Iterator[str]:
     """Yield paths such as `../bin/tool.js` from strings and from `path.join(__dirname, "..", "bin", "tool.js")`.
 
-    A path in a temporary directory is the test's own.
+    A path in a temporary directory belongs to the test.
     """
     callee = get_text(get_field(node, "function") or get_field(node, "constructor")).rpartition(".")[2]
     if node.type not in {"string", "template_string", "binary_expression"} and callee not in _PATH_CALLS:
@@ -86,7 +86,7 @@ def _find_paths(file: SyntaxFile, node: Node) -> Iterator[str]:
 
 
 def _read_fragment(node: Node) -> str:
-    """Return a piece of a template string. Those of other strings are read with the string."""
+    """Return a piece of a template string. The pieces of other strings are read together with the string."""
     return get_text(node) if node.parent is not None and node.parent.type == "template_string" else ""
 
 

@@ -51,7 +51,7 @@ def _unwrap_cell(node: Node) -> Node:
 
 
 def find_call_examples(file: SyntaxFile, subject: Iterable[Node], expected: Node) -> Iterator[Example]:
-    """Yield the literal arguments of calls in the subject with the literal that is expected from them."""
+    """Yield the literal arguments of calls of the subject, each with the expected literal result."""
     for part in subject:
         for given in file.find_nodes("argument", part):
             yield read_value(given), read_value(expected)

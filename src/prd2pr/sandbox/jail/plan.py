@@ -21,7 +21,7 @@ class ResourceLimits(TypedDict):
 
 
 class ProgramRules(TypedDict):
-    """The programs that may be started. Without rules, all that are visible may be."""
+    """The programs that may be started. Without rules, all visible programs may be started."""
 
     files: list[str]  # programs, and the links that lead to them
     directories: list[str]  # directories of programs, of which only these files are visible

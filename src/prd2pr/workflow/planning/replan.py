@@ -187,6 +187,6 @@ def find_renamed_prd(session: Session, planned: Prd) -> NoAction | None:
     return NoAction(
         "waiting",
         f"`{planned.path}` now has the id `{new_id}` and is built on {branch}, so work on this branch stopped; "
-        f"{session.target.branch} is kept as it is",
+        f"{session.target.branch} is not changed",
         f"restore `id: {planned.id}` to continue here, or close the pull request of {session.target.branch}",
     )

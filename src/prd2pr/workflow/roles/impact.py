@@ -72,7 +72,7 @@ def list_unsure_files(report: RunReport) -> frozenset[str]:
 
 
 def open_survey(session: Session) -> tuple[Cache, str]:
-    """Return the cache and the key under which it stores which files each test executes."""
+    """Return the cache, and the key of the record that lists the files executed by each test."""
     return Cache(find_cache_directory(session.git.private)), f"impact@{session.prd.id}.json"
 
 

@@ -1,4 +1,4 @@
-"""Finds the names that code uses, as full dotted names, including names that it may use indirectly."""
+"""Finds the full dotted names that code uses, including names that it may use indirectly."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class FreshMutationRun:
         return outcome, by, why
 
     def find_other_test(self, fault: dict[str, Any]) -> str:
-        """Return a test outside the story that detects the fault, or an empty string, also if time is over."""
+        """Return a test outside the story that detects the fault, or an empty string if none does in time."""
         self._suite_deadline = self._suite_deadline or time.monotonic() + SUITE_WALL
         if time.monotonic() > self._suite_deadline or self._passing_tests(whole=True) is None:
             return ""
