@@ -110,5 +110,5 @@ class Label:
 
 
 def is_same_text(one: str, other: str) -> bool:
-    """Compare two texts, ignoring line endings and surrounding whitespace, which the forge may change."""
+    """Return whether two texts are the same, ignoring line endings and outer whitespace, which the forge may change."""
     return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

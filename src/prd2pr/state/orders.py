@@ -70,7 +70,7 @@ class Order(BaseModel):
         return ExecutedOrder(id=self.id, at=self.at)
 
     def format_author(self, sender: str) -> str:
-        """Return the author for records. A login has no spaces, so this cannot be mistaken for one."""
+        """Return the author for records. A login has no spaces, so the result cannot be mistaken for a login."""
         return f"the token {self.by} through {sender}"
 
 

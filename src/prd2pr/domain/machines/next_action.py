@@ -336,7 +336,7 @@ def suggest_other_command(context: ActionContext) -> str:
 
 
 def format_slash_command(context: ActionContext, command: str) -> str:
-    """Return the command as it is given at a terminal or in a comment."""
+    """Return the command in the form for a terminal or for a comment."""
     return f"prd2pr command {command}" if context.is_local else command
 
 

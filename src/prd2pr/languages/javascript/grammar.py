@@ -31,13 +31,13 @@ _READING = ("read", "require", "import", "open", "createRead", "exists", "stat",
 
 
 def _is_member(node: Node, words: Sequence[str], _: Names) -> bool:
-    """Match a chain of members, ignoring layout and `?`."""
+    """Return whether the pattern matches a chain of members, ignoring layout and `?`."""
     text = re.sub(r"\s+|\?(?=\.)", "", get_text(node)).replace("globalThis.process", "process")
     return re.search(words[0], text) is not None
 
 
 def _match_strings(node: Node, words: Sequence[str], _: Names) -> bool:
-    """Match string literals in the node, including concatenated ones such as `"VI" + "TEST"`."""
+    """Return whether the pattern matches the strings in the node, joined as in `"VI" + "TEST"`."""
     joined = "".join(read_string(each) for each in walk(node) if each.type == "string")
     return re.search(words[0], joined) is not None
 

@@ -175,7 +175,7 @@ def is_inside(node: Node, kinds: Sequence[str] | frozenset[str], until: Sequence
 
 
 def _inside(node: Node, words: Sequence[str], _: Names) -> bool:
-    """Implement `(#inside? @node "kind" … "until" "kind" …)`: the node has an ancestor of one of these kinds."""
+    """Return whether the node is inside a kind, as in `(#inside? @node "kind" … "until" "kind" …)`."""
     at = words.index(_UNTIL) if _UNTIL in words else len(words)
     return is_inside(node, words[:at], words[at + 1 :])
 

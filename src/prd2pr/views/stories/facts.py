@@ -418,7 +418,7 @@ class PrdFacts:
         return self._criterion_tests[story]
 
     def promoted_test_id(self, story: str, test: str) -> str:
-        """Return the id of a test after its file was moved to its permanent place."""
+        """Return the id of a test after its file is moved to its permanent place."""
         path, mark, rest = test.partition("::")
         for file in self.cycles[story].test_files:
             if file.path == path and file.promoted_to:

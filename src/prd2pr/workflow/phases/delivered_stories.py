@@ -100,7 +100,7 @@ class DeliveredTree(NamedTuple):
 
 @dataclass(frozen=True)
 class ProofAttempt:
-    """The number of an attempt at the story, and the number of attempts allowed."""
+    """Whether earlier attempts at the story were refused, and whether this is the last one allowed."""
 
     was_refused: bool
     is_last: bool

@@ -93,7 +93,10 @@ class Collector:
     # --- without a fault ----------------------------------------------------------------------------------------------
 
     def _run_baseline(self) -> bool:
-        """Run every test once with tracing, and record its outcome, the lines it executes and its duration."""
+        """Run every test once with tracing. Return whether all tests had the expected outcome.
+
+        The lines that each test executes and its duration are recorded.
+        """
         messages: list[dict[str, Any]] = []
         ended = self._forks.run_in_fork(self._trace_tests, messages.append, wall=BASELINE_WALL)
         results = {fact["id"]: fact for fact in messages if "id" in fact}
@@ -169,7 +172,7 @@ class Collector:
             reply({"backwards": self._flakiness.run_reversed()})
 
     def _check_unchanged_code(self, when: str) -> bool:
-        """Recompile every function from unchanged source and check that the tests still pass."""
+        """Recompile every function from unchanged source. Return whether the tests still pass."""
         wanted = self._list_passing_items()
         outcome, by = self._run_in_fork(wanted, self._recompile_all)
         if outcome != "survived":

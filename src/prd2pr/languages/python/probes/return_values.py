@@ -176,7 +176,7 @@ def _change_object(value: Any, change: str, depth: int) -> tuple[bool, Any]:
 
 
 def _change_attributes(target: Any, change: str, depth: int) -> bool:
-    """Change in place every attribute for which a different value can be made."""
+    """Change in place every attribute for which a different value can be made. Return whether any was changed."""
     names = list(vars(target)) if hasattr(target, "__dict__") else []
     names += [name for kind in type(target).__mro__ for name in _list_slots(kind) if hasattr(target, name)]
     changed = False
