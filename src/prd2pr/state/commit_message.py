@@ -163,7 +163,7 @@ def build_join_trailers(join: JoinRef) -> tuple[tuple[str, str], ...]:
 
 
 def read_join(trailers: Mapping[str, tuple[str, ...]]) -> JoinRef | None:
-    """Return the story merge that a commit claims to be, or None unless its only valid trailer is that of a merge."""
+    """Return the story merge that a commit claims to be, or None if its trailer is invalid or it also claims a step."""
     value = trailers.get("Tdd-Join", ())
     match = JOIN.fullmatch(value[0]) if len(value) == 1 and "Tdd-Step" not in trailers else None
     return JoinRef(match[1], match[2]) if match else None

@@ -26,7 +26,7 @@ class UnprovedCommit:
 
 @dataclass(frozen=True)
 class BranchRefutation:
-    """A reason why a branch does not prove the claims of its commits."""
+    """The result for a branch that does not prove the claims of its commits."""
 
     proved: int
     of: int
@@ -49,7 +49,7 @@ class BranchRefutation:
 
 @dataclass(frozen=True)
 class CommitCheck:
-    """The claim of one commit, and the reasons if the claim is not true."""
+    """The claim of one commit, and the findings if the claim is not true."""
 
     commit: str
     subject: str

@@ -160,7 +160,7 @@ def _stop_uncounted(rule: _Rule, allowed: float) -> BudgetStop:
 
 
 def _stop_unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop:
-    """Return a stop because the price of the call is unknown: without it, a limit in dollars cannot be checked."""
+    """Return a stop because the price of this call or of an earlier one is unknown, so the limit cannot be checked."""
     cause = f"{next_call.model} has no known price" if next_call.usd is None else "an earlier call had no known price"
     return BudgetStop(
         limit=f"budget.{rule.setting}",

@@ -111,7 +111,7 @@ def estimate_backlog(
     """Estimate the open stories.
 
     With `fused`, which the profile `quick` implies, one call writes a story's tests and code. With `converses`, one
-    call writes those of several stories. `learnt` is the estimate by the role Estimator.
+    call writes those of several stories. `learnt` describes the correction factor.
     """
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)

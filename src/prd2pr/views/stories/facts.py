@@ -301,7 +301,7 @@ class PrdFacts:
         return sum(len(proof.warnings) for proof in proofs if proof)
 
     def is_proved(self, story: str, step: Step) -> bool:
-        """Return whether a gate accepted the step for exactly this phase."""
+        """Return whether the gate of the step's own phase accepted the step."""
         proof = self.proof_summary(story, step)
         return proof is not None and proof.accepted is step.phase
 

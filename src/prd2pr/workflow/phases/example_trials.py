@@ -256,8 +256,8 @@ def judge_red_with_examples(
 ) -> tuple[JudgedAttempt, ExampleTrial, Mapping[int, str]]:
     """Judge RED together with the examples, dropping those that cannot be proved red.
 
-    Without the examples, RED would be refused for the same reasons. The third result contains the examples that need
-    names which the code does not have; the judge decides whether they are wrong.
+    If RED is refused, it is refused without the examples too. The third result contains the examples that need names
+    which the code does not have; the judge decides whether they are wrong.
     """
     lacking: dict[int, str] = {}
     while trial.active:

@@ -76,7 +76,7 @@ def _is_unchanged(old: ast.stmt, new: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class RemovalTexts:
-    """The source files, test files and other text files before and after the step."""
+    """The source and test files before and after the step, and all other text files after it."""
 
     source: Texts
     source_now: Texts

@@ -144,7 +144,7 @@ class PytestRunner:
     def _observe(
         self, request: RunRequest, given_up: threading.Event | None = None, **more: bool
     ) -> tuple[RunReport, ObservedRun]:
-        """Run the tests with canaries and return the report and the events.
+        """Run the tests with canaries. `more` are additional parameters of the launcher.
 
         `given_up` is set when the result is no longer needed.
         """
