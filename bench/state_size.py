@@ -1,5 +1,5 @@
-"""State in a pull request ÷ code and tests in it, in lines and bytes: when it is finished, and at the worst step once
-two stories are finished. Before that there is hardly any code to compare with.
+"""State in a pull request ÷ code and tests in it, in lines and bytes: finished, after the last story, and at the
+ worst step once two stories are finished; before that there is hardly any code to compare with.
 
 The pull requests are the demo's and, if this file is executed, that of a recorded PRD with twelve requirements.
 `--steps` prints every step.
@@ -25,6 +25,14 @@ class ChangeSize:
     state_bytes: int
     code_lines: int
     code_bytes: int
+
+    @property
+    def ratio_lines(self) -> float:
+        return self.state_lines / self.code_lines
+
+    @property
+    def ratio_bytes(self) -> float:
+        return self.state_bytes / self.code_bytes
 
 
 def git(repo: Path, *arguments: str, text: str = "") -> str:
@@ -68,10 +76,11 @@ def state_vs_change(repo: Path, prd: str = SHOP) -> dict[str, float]:
     done = [place for place, (subject, _) in enumerate(steps) if subject.startswith("integrated(")]
     later = [size for _, size in steps[done[1] :]]
     return {
-        "state_vs_change": round(later[-1].state_lines / later[-1].code_lines, 3),
-        "state_vs_change_worst": round(max(each.state_lines / each.code_lines for each in later), 3),
-        "state_vs_change_bytes": round(later[-1].state_bytes / later[-1].code_bytes, 3),
-        "state_vs_change_bytes_worst": round(max(each.state_bytes / each.code_bytes for each in later), 3),
+        "state_vs_change": round(later[-1].ratio_lines, 3),
+        "state_vs_change_worst": round(max(each.ratio_lines for each in later), 3),
+        "state_vs_change_bytes": round(later[-1].ratio_bytes, 3),
+        "state_vs_change_bytes_last_story": round(later[done[-1] - done[1]].ratio_bytes, 3),
+        "state_vs_change_bytes_worst": round(max(each.ratio_bytes for each in later), 3),
     }
 
 

@@ -1,4 +1,4 @@
-"""A complete PRD on GitHub stays packed after its review, until there is new work."""
+"""A complete PRD on GitHub has only its summary after its review, until there is new work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from world import COMPLETION, PRD
 
-PACKED = {"records.json.gz", "status.json", "summary.json"}
+LEFT = {"status.json", "summary.json"}
 
 
 def list_files(world) -> set[str]:
@@ -17,7 +17,7 @@ def list_files(world) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("commit", ["git", "api"])
-def test_review_of_a_complete_prd_leaves_it_packed(new, verify, commit):
+def test_review_of_a_complete_prd_leaves_it_complete(new, verify, commit):
     world = new(files={".prd2pr.yml": f"approval: none\ncommit: {commit}\n"})
     world.push_prd("prds/calc.md", PRD)
     world.settle()
@@ -28,5 +28,5 @@ def test_review_of_a_complete_prd_leaves_it_packed(new, verify, commit):
         world.settle()
         assert world.subjects().count(COMPLETION) == notes, command
         assert world.subjects()[-1] == COMPLETION, command
-        assert {path for path in list_files(world) if not path.startswith("tdd/evidence/plan/")} == PACKED
+        assert {path for path in list_files(world) if not path.startswith("tdd/evidence/plan/")} == LEFT
     assert verify(world)["all_proved"]

@@ -58,6 +58,7 @@ class Branch:
 FINISHED = Branch("finished", "loyalty")  # the whole Python demo: 6 stories, 26 steps
 HALF_WAY = Branch("half_way", "loyalty")  # the same demo, stopped when the second story had its RED commit
 JAVASCRIPT = Branch("javascript", "slugs")  # the whole JavaScript demo: 2 stories, 10 steps
+PACKED = Branch("packed", "loyalty")  # the Python demo with its records packed, as its last step stored them once
 BRANCHES = (FINISHED, HALF_WAY, JAVASCRIPT)
 
 

@@ -11,6 +11,7 @@ from golden_branches import (
     FINISHED,
     HALF_WAY,
     JAVASCRIPT,
+    PACKED,
     Branch,
     Continued,
     check,
@@ -86,3 +87,34 @@ def test_the_continued_branch_has_the_code_of_the_finished_one(continued: Contin
     expected = steps(whole, FINISHED)
     for step, commit in steps(continued.place, HALF_WAY).items():
         assert code_tree(continued.place, commit) == code_tree(whole, expected[step]), step
+
+
+# --- records that are packed ------------------------------------------------------------------------------------------
+
+
+def test_packed_records_are_read(tmp_path: Path) -> None:
+    place = PACKED.clone(tmp_path, checkout=PACKED.name)
+    assert "6 of 6 stories integrated" in program(place, "status", PACKED.prd, warm=True).out
+    assert json.loads(program(place, "evidence", "loyalty-1/3", warm=True).out)["verdict"] == "accepted"
+    traced = program(place, "query", "trace", "FR-1.1", "--json", warm=True).json["rows"]
+    assert {row["verdict"] for row in traced} == {"proven"}
+    counted = program(place, "query", "--sql", "SELECT count(*) FROM estimates", "--json", warm=True).json["rows"]
+    assert counted == [[6]]
+
+
+def test_branch_with_packed_records_goes_on(tmp_path: Path) -> None:
+    place = PACKED.clone(tmp_path)
+    assert verified(place, tmp_path / "cache", f"{PACKED.name}^..{PACKED.name}")["all_proved"]
+    packed = git(place, "rev-parse", PACKED.name).strip()
+    git(place, "config", "user.name", "Ada")
+    git(place, "config", "user.email", "ada@example.org")
+    done = program(place, "command", "/feedback", "fine", "--prd", PACKED.prd)
+    assert done.status == 0, done.text
+    subjects = git(place, "log", "--format=%s", f"{packed}..{PACKED.name}").splitlines()
+    assert subjects == ["note(plan): the PRD is complete by prd2pr", "note(plan): /feedback by Ada: fine"]
+    assert verified(place, tmp_path / "cache", f"{packed}..{PACKED.name}")["all_proved"]
+    listed = git(place, "ls-tree", "-r", "--name-only", PACKED.name, ".orch-state/prds/loyalty").splitlines()
+    left = {path.removeprefix(".orch-state/prds/loyalty/") for path in listed}
+    assert left == {"status.json", "summary.json", "tdd/evidence/plan/4-note.json"}
+    restored = git(place, "ls-tree", "-r", "--name-only", f"{PACKED.name}^", ".orch-state/prds/loyalty/tdd/cycles")
+    assert len(restored.splitlines()) == 6

@@ -9,7 +9,6 @@ after the other and was never killed; no story branch may be left, and every ste
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -25,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parallel_world import start_parallel_world
-from world import World
+from world import World, show_runs
 
 # Documents that contain dates and durations.
 TIMED = (".orch-state/", "docs/DECISIONS.md", "docs/ESTIMATES.md")
@@ -136,7 +135,7 @@ def check(world: World, expected: EndState, kills: int, stories: int) -> None:
     left = world.git("branch", "--list", "prd2pr-stories/*")
     if left:
         raise SystemExit(f"left over in {world.repo}: {left}")
-    calls = sum(json.loads(world.show(path))["spend"]["calls"] for path in runs(world))
+    calls = sum(each["spend"]["calls"] for each in show_runs(world.repo, world.branch))
     wanted = 1 + CALLS_OF_A_STORY * stories
     if not wanted <= calls <= wanted + 2 * kills:
         raise SystemExit(f"{calls} calls are on record, and {wanted} were needed; {kills} kills")
@@ -148,10 +147,6 @@ def check(world: World, expected: EndState, kills: int, stories: int) -> None:
 def some_moment(chance: random.Random, stories: int) -> Moment:
     """Anywhere in the run; a continued run prints less before its end."""
     return Moment(chance.randrange(5 * stories), round(chance.uniform(0, 1.5), 2), chance.choice(KINDS))
-
-
-def runs(world: World) -> list[str]:
-    return world.git("ls-tree", "--name-only", world.branch, ".orch-state/prds/calc/runs/").splitlines()
 
 
 def battery(options: argparse.Namespace) -> None:

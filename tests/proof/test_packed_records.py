@@ -1,4 +1,4 @@
-"""The step that completes a PRD packs exactly its records. Each forgery changes one thing of the honest commit."""
+"""Complete PRDs of an earlier form, whose records are packed. Each forgery changes one thing of the honest commit."""
 
 from __future__ import annotations
 
@@ -8,49 +8,43 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from test_completion import LAYOUT, ROOT, Files, finished_stage, forge, list_findings, with_files
 
-from branch_stage import Stage, stage_of
-from prd2pr.domain.decision import BOT, Decision
-from prd2pr.domain.evidence import Evidence, Proof, Verdict
+from branch_stage import Stage
 from prd2pr.domain.records import Phase
 from prd2pr.errors import StateCorrupted
-from prd2pr.planning.decisions.completion import COMPLETED
-from prd2pr.planning.decisions.records import Objection
-from prd2pr.state import packed_records
-from prd2pr.state.codec import MAX_UNPACKED_BYTES, compress, encode_document
-from prd2pr.state.commit_message import JoinRef, compute_evidence_digest
-from prd2pr.state.layout import PrdLayout
-from prd2pr.state.packed_records import Packing, pack_records, parse_pack
-from prd2pr.workflow.commits.decisions import apply_decision, complete_finished_prd
-from prd2pr.workflow.merges import Join, NotJoinable, build_join_tree, plan_join
-from world import World
-
-LAYOUT = PrdLayout("calc")
-ROOT = LAYOUT.root
-Files = dict[str, bytes | None]
+from prd2pr.proof.claims.packed_prds import summarize_packed_prd
+from prd2pr.state.codec import MAX_UNPACKED_BYTES, compress
+from prd2pr.state.evidence_files import iter_finished_files
+from prd2pr.state.finished_records import collect_records, parse_pack
+from prd2pr.workflow.commits.decisions import complete_finished_prd
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A PRD whose stories are given up, since that needs no test run."""
-    with stage_of(World(tmp_path_factory.mktemp("packed")).start()) as made:
-        made.step()
-        made.give("/approve")
-        made.keep("approved")
-        made.step()
-        made.keep("designed")
-        for story in ("calc-1", "calc-2"):
-            made.give(f"/tdd abort {story}")
-            made.event("CI failed three times", "lint failed")
-            made.keep("unfinished")
-            made.give(f"/skip_task {story}")
-        made.keep("finished")
-        made.session.log.branch_writes.pending = None
+    with finished_stage(tmp_path_factory.mktemp("packed")) as made:
         complete_finished_prd(made.session, made.head)
-        made.keep("complete")
-        made.give('/request_changes "Also subtract"')
+        made.heads["complete"] = pack_records(made, made.head)
+        made.back_to("complete")
+        made.give("/epic Halve a number")
         made.keep("reopened")
         yield made
+
+
+def pack_records(stage: Stage, completed: str) -> str:
+    """The same step as `completed`, as an earlier version made it."""
+    git, before = stage.session.git, stage.session.store.load(stage.heads["finished"])
+    evidence = LAYOUT.evidence("plan", before.plan_steps + 1, Phase.NOTE)
+    records = collect_records(git, before.tree, LAYOUT, {*iter_finished_files(before)})
+    removed = {*records, *(entry.path for entry in git.entries(before.tree, ROOT))} - {LAYOUT.status}
+    left = {
+        evidence: git.read(completed, evidence),
+        LAYOUT.records: compress(json.dumps({path: data.decode() for path, data in records.items()}).encode()),
+        LAYOUT.summary: json.dumps(summarize_packed_prd(before)).encode(),
+    }
+    message = stage.world.git("log", "-1", "--format=%B", completed)
+    tree = git.edit_tree(before.tree, {**dict.fromkeys(removed), **left})
+    return stage.world.git("commit-tree", tree, "-p", before.commit, "-m", message)
 
 
 def read_pack(stage: Stage) -> dict[str, str]:
@@ -66,10 +60,6 @@ def with_pack(change: Callable[[dict[str, str]], object]) -> Callable[[Stage], F
         return {LAYOUT.records: compress(json.dumps(texts).encode())}
 
     return files
-
-
-def with_files(**files: bytes | None) -> Callable[[Stage], Files]:
-    return lambda stage: {f"{ROOT}/{name}": data for name, data in files.items()}
 
 
 def with_raw(make: Callable[[bytes], bytes | None]) -> Callable[[Stage], Files]:
@@ -93,15 +83,6 @@ def name_another_evidence(texts: dict[str, str]) -> None:
     before = texts[path]
     texts[path] = re.sub(r'"evidence_blob":"[0-9a-f]{40}"', f'"evidence_blob":"{40 * "1"}"', before)
     assert texts[path] != before
-
-
-def replace_in_summary(old: bytes, new: bytes) -> Callable[[Stage], Files]:
-    def files(stage: Stage) -> Files:
-        data = stage.session.git.read(stage.heads["complete"], LAYOUT.summary) or b""
-        assert old in data
-        return {LAYOUT.summary: data.replace(old, new)}
-
-    return files
 
 
 def hide_evidence(stage: Stage) -> Files:
@@ -179,13 +160,6 @@ QUICK = (
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FORGERIES]
 
 
-def forge(stage: Stage, name: str, files: Files, message_of: str = "complete") -> str:
-    git = stage.session.git
-    tree = git.edit_tree(git.tree(stage.heads[name]), files)
-    message = stage.world.git("log", "-1", "--format=%B", stage.heads[message_of])
-    return stage.world.git("commit-tree", tree, "-p", f"{stage.heads[name]}^", "-m", message)
-
-
 def test_honest_completion_is_proved(stage: Stage) -> None:
     assert stage.world.verify(f"main..{stage.heads['complete']}", "--json").json["all_proved"]
 
@@ -197,85 +171,11 @@ def test_forged_completion_is_refused(stage: Stage, name: str) -> None:
     assert list_findings(stage, "finished", forged)
 
 
-def list_findings(stage: Stage, since: str, head: str) -> list[str]:
-    """Verify the only commit of the range with the program, which must refuse it and not fail itself."""
-    verified = stage.world.verify(f"{stage.heads[since]}..{head}", "--json")
-    assert verified.status == 1, verified.out + verified.err
-    (commit,) = verified.json["steps"]
-    return [f"{each['code']} {each['message']}" for each in commit["findings"]]
-
-
-def pack_by_hand(stage: Stage, tree: str) -> str:
-    """Pack the records of a tree as the completing step does."""
-    git = stage.session.git
-    summary = git.read(stage.heads["complete"], LAYOUT.summary) or b""
-    return pack_records(git, tree, LAYOUT, Packing("", summary, frozenset()))
-
-
-def test_incomplete_prd_cannot_be_completed(stage: Stage) -> None:
-    stage.back_to("unfinished")
-    decision = Decision(command=COMPLETED, by=BOT, at=stage.session.clock.now())
-    assert isinstance(apply_decision(stage.session, stage.head, decision), Objection)
-    git, head = stage.session.git, stage.heads["unfinished"]
-    tree = git.code_tree(head)
-    n = stage.state.plan_steps + 1
-    evidence = Evidence(
-        phase=Phase.NOTE, prd="calc", story="plan", step=n, base_tree=tree, head_tree=tree, decision=decision,
-        note=f"{COMPLETED} by {BOT}",
-    )  # fmt: skip
-    data = encode_document(Proof(evidence=evidence, verdict=Verdict(phase=Phase.NOTE, accepted=True)))
-    path = LAYOUT.evidence("plan", n, Phase.NOTE)
-    packed = pack_records(git, git.edit_tree(git.tree(head), {path: data}), LAYOUT, Packing(path, b"{}", frozenset()))
-    digest = compute_evidence_digest(data)
-    message = f"note(plan): forged\n\nTdd-Step: calc/plan/{n}\nTdd-Phase: note\nTdd-Evidence: {digest}"
-    forged = stage.world.git("commit-tree", packed, "-p", head, "-m", message)
-    assert list_findings(stage, "unfinished", forged) == [
-        "VER104 the decision was not allowed at that time: not all stories are finished"
-    ]
-
-
-@pytest.mark.parametrize("name", ["designed", "finished", "reopened"])
-def test_ordinary_step_may_not_pack(stage: Stage, name: str) -> None:
-    """A design, a decision, and a decision after the completion."""
-    git, head = stage.session.git, stage.heads[name]
-    message = stage.world.git("log", "-1", "--format=%B", head)
-    forged = stage.world.git("commit-tree", pack_by_hand(stage, git.tree(head)), "-p", f"{head}^", "-m", message)
-    before = {"designed": "approved", "finished": "unfinished", "reopened": "complete"}[name]
-    assert list_findings(stage, before, forged)
-
-
-def test_pack_or_summary_alone_is_refused_in_an_ordinary_step(stage: Stage) -> None:
+def test_ordinary_step_may_not_pack(stage: Stage) -> None:
     git = stage.session.git
     for path in (LAYOUT.records, LAYOUT.summary):
         data = git.read(stage.heads["complete"], path)
         assert list_findings(stage, "complete", forge(stage, "reopened", {path: data}, "reopened")), path
-
-
-def test_person_cannot_pack(stage: Stage) -> None:
-    git, head = stage.session.git, stage.heads["finished"]
-    forged = stage.world.git("commit-tree", pack_by_hand(stage, git.tree(head)), "-p", head, "-m", "Tidy up")
-    assert list_findings(stage, "finished", forged)[0].startswith("VER103")
-
-
-@pytest.mark.parametrize("name", ["complete", "reopened"])
-def test_branch_of_a_story_is_not_joined_after_the_completion(stage: Stage, name: str) -> None:
-    """A worker that was still busy with a story that a person skipped."""
-    git, own = stage.session.git, stage.heads["designed"]
-    late = git.commit(git.tree(own), [stage.heads["approved"]], stage.world.git("log", "-1", "--format=%B", own))
-    join = plan_join(git, JoinRef("calc", "calc-1"), stage.heads[name], late)
-    assert isinstance(join, Join)
-    assert isinstance(build_join_tree(git, join), NotJoinable)
-
-
-def test_completing_twice_changes_nothing(stage: Stage) -> None:
-    stage.back_to("complete")
-    assert complete_finished_prd(stage.session, stage.head) == stage.heads["complete"]
-
-
-def test_more_records_than_a_pack_may_contain_stay_unpacked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage.back_to("finished")
-    monkeypatch.setattr(packed_records, "ADDED_BYTES", MAX_UNPACKED_BYTES - 1000)
-    assert complete_finished_prd(stage.session, stage.head) == stage.heads["finished"]
 
 
 def test_work_after_completion_puts_the_records_back(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""A complete PRD is packed; people and later PRDs go on from it as from any other branch."""
+"""A complete PRD leaves its records to the history; people and later PRDs go on from it as from any other branch."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ def clone(world: World, root: Path, *options: str) -> World:
     return made
 
 
-def merge_and_forget(finished: World, root: Path, *how: str) -> World:
+def merge_and_forget(finished: World, root: Path, *how: str, archived: bool = True) -> World:
     """A clone of a repository in which the branch was merged and deleted."""
     merged = clone(finished, root / "merged")
+    if archived:
+        merged.git("fetch", "-q", "origin", "refs/prd2pr/archive/*:refs/prd2pr/archive/*")
     if how != REBASE:
         merged.git("merge", "-q", *how, f"origin/{CALC}")
     if "--squash" in how:
@@ -64,7 +66,7 @@ SLOW = [pytest.param(how, marks=pytest.mark.slow) for how in ("merge", "rebase")
 
 @pytest.mark.parametrize("how", ["squash", *SLOW])
 def test_next_prd_keeps_the_rows_of_a_merged_one(finished: World, tmp_path: Path, how: str) -> None:
-    """Also if a squash left the evidence of the first PRD behind."""
+    """Also if a squash left the records of the first PRD behind: they are fetched from the archive."""
     here = merge_and_forget(finished, tmp_path, *HOW[how])
     for name in ("TRACE", "CHANGELOG"):
         assert here.show(f"docs/{name}.md", "main") == finished.show(f"docs/{name}.md")
@@ -75,9 +77,58 @@ def test_next_prd_keeps_the_rows_of_a_merged_one(finished: World, tmp_path: Path
         assert set(before) < set(after), name
     fresh = clone(here, tmp_path / "fresh")
     fresh.git("branch", "-q", "prd2pr/triples", "origin/prd2pr/triples")
+    fresh.git("fetch", "-q", str(finished.repo), "refs/prd2pr/archive/*:refs/prd2pr/archive/*")
     verified = fresh.verify("prd2pr/triples", "--json")
     assert verified.status == 0, verified.out
     assert verified.json["total"]["steps"] == 6
+
+
+def test_next_prd_leaves_the_documents_if_records_are_missing(finished: World, tmp_path: Path) -> None:
+    """No document loses what it says about the first PRD, and the steps are proved, also where the records are."""
+    here = merge_and_forget(finished, tmp_path, "--squash", archived=False)
+    checked = here.program("docs", "--check")
+    assert checked.status == 1
+    assert "git fetch origin 'refs/prd2pr/archive/*:refs/prd2pr/archive/*'" in checked.out
+    before = here.git("rev-parse", "main:docs")
+    build_triples(here)
+    assert here.git("rev-parse", "prd2pr/triples:docs") == before
+    assert here.verify("prd2pr/triples", "--json").json["all_proved"]
+    here.git("fetch", "-q", str(finished.repo), "refs/prd2pr/archive/*:refs/prd2pr/archive/*")
+    assert here.verify("prd2pr/triples", "--json").json["all_proved"]
+    here.git("switch", "-q", "prd2pr/triples")
+    assert here.program("docs", "--write").status == 0
+    written = (here.repo / "docs" / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "(`calc-2`)" in written
+    assert "(`triples-1`)" in written
+
+
+def test_changed_documents_are_not_judged_without_the_records(finished: World, tmp_path: Path) -> None:
+    here = merge_and_forget(finished, tmp_path, "--squash")
+    build_triples(here)
+    lost = World(tmp_path / "lost")
+    lost.root.mkdir()
+    here.git("clone", "-q", "--no-local", str(here.repo), str(lost.repo))
+    lost.git("branch", "-q", "prd2pr/triples", "origin/prd2pr/triples")
+    lost.git("remote", "remove", "origin")
+    lost.git("gc", "-q", "--prune=now")
+    verified = lost.verify("prd2pr/triples")
+    assert verified.status == 2, verified.out + verified.err
+    assert "git fetch origin 'refs/prd2pr/archive/*:refs/prd2pr/archive/*'" in verified.err
+
+
+def test_verbs_name_the_command_that_fetches_missing_records(finished: World, tmp_path: Path) -> None:
+    here = merge_and_forget(finished, tmp_path, "--squash", archived=False)
+    remedy = "git fetch origin 'refs/prd2pr/archive/*:refs/prd2pr/archive/*'"
+    for arguments in (("logs", "calc"), ("evidence", "calc/calc-1/3")):
+        missing = here.program(*arguments)
+        assert missing.status == 1, arguments
+        assert remedy in missing.err, arguments
+    for arguments in (("query", "trace", "FR-1"), ("query", "--sql", "SELECT * FROM cycles")):
+        missing = here.program(*arguments)
+        assert missing.status == 0, arguments
+        assert remedy in missing.err, arguments
+    remembered = here.program("query", "--sql", "SELECT story FROM estimates ORDER BY story", "--json").json["rows"]
+    assert remembered == [["calc-1"], ["calc-2"]], "memory is in the tree"
 
 
 def test_verbs_read_a_squashed_prd(finished: World, tmp_path: Path) -> None:
@@ -86,9 +137,7 @@ def test_verbs_read_a_squashed_prd(finished: World, tmp_path: Path) -> None:
     assert traced.status == 0, traced.err
     assert [row["verdict"] for row in traced.json["rows"]] == ["proven"]
     assert "calc-2 integrated passed" in here.program("logs", "calc").out
-    missing = here.program("evidence", "calc-1/3")
-    assert missing.status == 1
-    assert "refs/prd2pr/archive" in missing.err, "where it can be fetched from"
+    assert here.program("evidence", "calc-1/3").out == finished.program("evidence", "calc-1/3").out
     assert here.program("query", "--sql", "SELECT count(*) FROM cycles", "--json").json["rows"] == [[2]]
 
 
@@ -157,14 +206,17 @@ def test_dashboard_shows_a_squashed_prd(finished: World, tmp_path: Path) -> None
     assert story.outcome == "done"
 
 
-def test_shallow_clone_has_the_records_but_not_the_evidence(finished: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("archived", [True, False])
+def test_shallow_clone(finished: World, tmp_path: Path, archived: bool) -> None:
+    """The records are in the commit before, which a clone with one commit fetches from the archive."""
+    merged = merge_and_forget(finished, tmp_path, "--squash", archived=archived)
     here = World(tmp_path / "shallow")
     here.root.mkdir()
-    finished.git("clone", "-q", "--depth", "1", "--branch", CALC, f"file://{finished.repo}", str(here.repo))
-    assert here.program("docs", "--check").status == 0
-    missing = here.program("evidence", "calc-1/3")
-    assert missing.status == 1
-    assert "git fetch --unshallow" in missing.err
+    merged.git("clone", "-q", "--depth", "1", f"file://{tmp_path}/merged/repo", str(here.repo))
+    assert (here.program("docs", "--check").status == 0) is archived
+    shown = here.program("evidence", "calc-1/3")
+    assert (shown.status == 0) is archived, shown.err
+    assert ("git fetch --unshallow" in shown.err) is not archived
 
 
 # --- work after the completion ----------------------------------------------------------------------------------------
@@ -183,9 +235,9 @@ def test_decision_after_the_completion(finished: World, tmp_path: Path, command:
     here = on_branch(finished, tmp_path / "clone")
     with stage_of(here) as stage:
         before = stage.head
-        assert stage.state.packed
+        assert stage.state.is_complete
         stage.give(command)
-        assert (stage.state.status.state, stage.state.packed) == (after, False)
+        assert (stage.state.status.state, stage.state.is_complete) == (after, False)
         assert stage.state.backlog.stories[:2] == stage.session.store.load(before).backlog.stories
         assert here.verify(f"{before}..{stage.head}", "--json").json["all_proved"]
 

@@ -35,7 +35,7 @@ def test_the_state_of_a_finished_pull_request_is_small(world):
     rows = [row.split("\t") for row in world.git("diff", "--numstat", f"main...{world.branch}").splitlines()]
     lines = {path: int(added) for added, _, path in rows if path.startswith(".orch-state/") and added != "-"}
     binary = [path for added, _, path in rows if added == "-"]
-    assert binary == [".orch-state/prds/calc/records.json.gz"]
+    assert binary == [".orch-state/memory/finished/calc.jsonl.gz"]
     assert sum(lines.values()) < 30 and max(lines.values()) <= 12, lines
     assert not any("/evidence/calc-" in path for path in lines), "evidence of stories is in the history"
     integrated = f"{world.branch}~1:.orch-state/prds/calc/tdd/evidence/calc-2"

@@ -11,8 +11,9 @@ from prd2pr.domain.breakers.records import Circuits
 from prd2pr.domain.machines.next_action import ActionContext, format_reset_command
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import SETTLED, Phase, Prd, Story
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import StateProblem, UsageProblem
 from prd2pr.state.branch_base import list_prd_ids
+from prd2pr.state.finished_records import has_plan
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.layout import ID, PrdLayout, build_stories_prefix
@@ -61,8 +62,7 @@ def iter_active_prds(git: Git) -> Iterator[ActivePrd]:
         prd_id = branch.removeprefix(prefix)
         if not ID.fullmatch(prd_id):
             continue
-        layout = PrdLayout(prd_id)
-        if not (git.find_blob(branch, layout.prd) or git.find_blob(branch, layout.records)):
+        if not has_plan(git, branch, PrdLayout(prd_id)):
             continue
         state = StateStore(git, prd_id).load(branch)
         if state.prd is not None:
@@ -86,13 +86,22 @@ def find_active_prd(git: Git) -> Prd:
     raise UsageProblem(f"{len(unfinished)} PRDs are in progress: {names}", remedy=example)
 
 
-def iter_merged_prds(git: Git) -> Iterator[ActivePrd]:
-    """Yield the PRDs recorded in HEAD, which are merged or belong to a clone without PRD branches."""
+def iter_merged_prds(git: Git, name: str | None) -> Iterator[ActivePrd]:
+    """Yield the PRDs recorded in HEAD, which are merged or belong to a clone without PRD branches.
+
+    If the records of a complete PRD are missing, that matters only to those who ask for it.
+    """
     head = git.rev("HEAD")
     for prd_id in list_prd_ids(git, head):
         state = StateStore(git, prd_id).load(head)
-        if state.prd is not None:
-            yield ActivePrd("HEAD", state.prd, state)
+        try:
+            prd = state.prd
+        except StateProblem:
+            if name in (None, prd_id):
+                raise
+            continue
+        if prd is not None:
+            yield ActivePrd("HEAD", prd, state)
 
 
 def select_prds(git: Git, name: str | None, *, else_in_head: bool = False) -> list[ActivePrd]:
@@ -100,7 +109,7 @@ def select_prds(git: Git, name: str | None, *, else_in_head: bool = False) -> li
 
     With `else_in_head`, PRDs are read from HEAD if no branch has one.
     """
-    found = list(iter_active_prds(git)) or (list(iter_merged_prds(git)) if else_in_head else [])
+    found = list(iter_active_prds(git)) or (list(iter_merged_prds(git, name)) if else_in_head else [])
     if name is None:
         return found
     named = [each for each in found if name in (each.prd.id, each.prd.path) or each.prd.path.endswith(f"/{name}")]

@@ -111,7 +111,7 @@ def build_run_outcome(run: PrdRun, stop: NoAction) -> PrdOutcome:
     session = run.session
     status, reason, next_step = classify_run_end(run, stop)
     head = session.git.branch_head(session.target.branch)
-    last = head and (f"{head}^" if session.store.load(head).packed else head)  # before the PRD was completed
+    last = head and (f"{head}^" if session.store.load(head).is_complete else head)  # before the PRD was completed
     step = read_step(session.git.commit_info(last).trailers) if last else None
     if step is not None and (step.phase is Phase.NOTE or not run.steps):
         step = None  # a decision is not a phase, and the step of an earlier run does not count

@@ -221,6 +221,7 @@ class RenderedDocs:
     documents: tuple[DocumentState, ...]
     problems: tuple[str, ...] = ()  # problems that are not about a single document
     attributes: Mapping[str, bytes] = field(default_factory=dict)  # the .gitattributes to write, if it differs
+    lost: str = ""  # why records of a complete PRD cannot be read, so that no document can be rendered
 
     @property
     def files(self) -> dict[str, bytes | None]:
@@ -244,8 +245,19 @@ class RenderedDocs:
         )
         return replace(self, documents=tuple(states))
 
+    def leave_unchanged(self, lost: str) -> RenderedDocs:
+        """Return the result if records of a complete PRD cannot be read: no document loses what it says about them."""
+        states = (
+            replace(each, content=None, removed=False, problem=lost) if each.is_written else each
+            for each in self.documents
+        )
+        return replace(self, documents=tuple(states), attributes={}, lost=lost)
+
     def list_problems(self) -> Iterator[str]:
         yield from self.problems
+        if self.lost:
+            yield f"the documents are left unchanged: {self.lost}"
+            return
         for each in self.documents:
             if each.problem:
                 yield f"{each.path} is left unchanged: {each.problem}"
@@ -310,11 +322,13 @@ def render_docs(source: DocsSource, integrating: IntegratedStory | None = None) 
     people = [
         each.document for each in states.values() if each.existing and has_human_text(each.document, each.existing)
     ]
-    return RenderedDocs(
+    rendered = RenderedDocs(
         tuple(each for document, each in states.items() if each.is_written or document in DOCUMENTS),
         tuple(reader.problems),
         render_attributes(attributes, source, existing.get(attributes), people),
     )
+    lost = "; ".join(f"{each.what} ({each.remedy})" for each in reader.lost)
+    return rendered.leave_unchanged(lost) if lost else rendered
 
 
 class DocumentFile(NamedTuple):

@@ -22,9 +22,9 @@ from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.livingdocs.history import DeploymentNotes, Memories, PrdHistory, SecurityNote
 from prd2pr.livingdocs.readers.plain_yaml import as_list, as_mapping, as_text
 from prd2pr.state.codec import decode_document, decompress
+from prd2pr.state.finished_records import restore_all_records
 from prd2pr.state.git import Git, TreeEntry
 from prd2pr.state.layout import MEMORY, PRDS, STATE
-from prd2pr.state.packed_records import restore_all_records
 from prd2pr.state.store import BranchState
 from prd2pr.state.story_records import read_cycles, rebuild_proof
 from prd2pr.views.stories.facts import StepKey
@@ -54,6 +54,7 @@ class StateReader:
     cache: FactsCache
     known: BranchState | None = None
     problems: list[str] = field(default_factory=list)
+    lost: list[StateProblem] = field(default_factory=list)  # why records of complete PRDs cannot be read
 
     def prds(self) -> tuple[PrdHistory, ...]:
         names = sorted({path.split("/")[2] for path in self._paths if path.startswith(f"{PRDS}/")})
@@ -70,7 +71,7 @@ class StateReader:
 
     @cached_property
     def _tree(self) -> str:
-        return restore_all_records(self.git, self.tree, lambda problem: self.problems.append(problem.what))
+        return restore_all_records(self.git, self.tree, self.lost.append)
 
     @cached_property
     def _entries(self) -> tuple[TreeEntry, ...]:

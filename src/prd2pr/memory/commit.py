@@ -12,6 +12,7 @@ from prd2pr.memory.index import MemoryIndex
 from prd2pr.memory.prompt_text import MEMORY_TOKEN_CAP
 from prd2pr.memory.queries import RelevantMemory, find_relevant
 from prd2pr.memory.retention import RetentionPolicy, find_expired_files, find_latest_timestamp
+from prd2pr.state.finished_records import restore_memory
 from prd2pr.state.git import Git
 from prd2pr.state.layout import LOGS, MEMORY
 from prd2pr.state.log_lines import parse_log
@@ -39,7 +40,7 @@ def has_memory(git: Git, commit: str) -> bool:
 
 def read_memory_records(git: Git, commit: str, kind: type[M]) -> tuple[M, ...]:
     """Return the readable records of one kind."""
-    return read_all_records(read_files_under(git, commit, f"{MEMORY}/{kind.kind}")).of_kind(kind)
+    return read_all_records(read_files_under(git, restore_memory(git, commit), f"{MEMORY}/{kind.kind}")).of_kind(kind)
 
 
 def find_relevant_memory(git: Git, commit: str, text: str, token_cap: int = MEMORY_TOKEN_CAP) -> RelevantMemory:

@@ -205,9 +205,8 @@ def list_imported_modules(text: str) -> frozenset[str]:
 
 
 def make_decisions(prd: str, story: str, design: Design | None, *, step: int, at: str) -> tuple[DecisionRecord, ...]:
-    """Make one record for each decision of the design, with the design's summary as the reason."""
+    """Make one record for each decision of the design. A design gives no reasons for single decisions."""
     texts = [clean_line(text) for text in (design.decisions if design else ()) if clean_line(text)]
-    why = clip(clean_line(design.summary), MAX_TEXT_LENGTH) if design else ""
     return tuple(
         DecisionRecord(
             id=make_record_id([story, step, number]),
@@ -216,7 +215,6 @@ def make_decisions(prd: str, story: str, design: Design | None, *, step: int, at
             at=at,
             title=clip(extract_first_sentence(text), MAX_TITLE_LENGTH),
             text=clip(text, MAX_DECISION_LENGTH),
-            why=why,
         )
         for number, text in enumerate(texts, 1)
     )

@@ -66,9 +66,10 @@ def publish_pull_request(
     living_docs: tuple[str, ...] = (),
 ) -> PublishedPull:
     made = build_pull_request_view(store, branch, limits, following=following, living_docs=living_docs)
-    if made.tone == "proven":
-        archive = Archive(store.prd_id, LOCAL, store.git.rev(branch))
+    archive = Archive(store.prd_id, LOCAL, store.git.rev(branch))
+    if made.tone == "proven" or store.load(branch).is_complete:
         store.git.keep_ref(archive.ref, archive.head)
+    if made.tone == "proven":
         made = replace(made, archive=archive.line)
     pull = PullRequest(made.title, render_body(made), made.head, made.base, render_page(made))
     return PublishedPull(forge.publish(pull), made)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.state.branch_base import list_prd_ids
 from prd2pr.state.commit_message import read_step
+from prd2pr.state.finished_records import restore_all_records
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import HUMAN_FILES, PRDS, STATE
-from prd2pr.state.packed_records import restore_all_records
 from prd2pr.state.store import StateStore
 from prd2pr.state.story_records import ProofReader, read_cycles
 from prd2pr.views.stories.facts import CommitFacts, PrdFacts, StepKey

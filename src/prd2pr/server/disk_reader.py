@@ -18,6 +18,7 @@ from prd2pr.reports.board import BoardReader
 from prd2pr.server.board_reader import BoardBackedReader, RepoBoards
 from prd2pr.server.reader import RepoFilter
 from prd2pr.state.branch_base import list_prd_ids
+from prd2pr.state.finished_records import has_plan
 from prd2pr.state.git import Git
 from prd2pr.state.layout import ID, PrdLayout
 from prd2pr.views.board.models import PrdBoard
@@ -107,7 +108,7 @@ class RepositoryShelf:
         """Yield each PRD once, preferring its local branch to the remote one, and both to the merged state."""
         seen: set[str] = set()
         for location in (*self._list_branches("refs/heads/"), *self._list_branches(REMOTE_REFS), *self._list_merged()):
-            if location.prd not in seen and has_plan(self.git, location):
+            if location.prd not in seen and has_plan(self.git, location.head, PrdLayout(location.prd)):
                 seen.add(location.prd)
                 yield location
 
@@ -122,11 +123,6 @@ class RepositoryShelf:
         for prd in list_prd_ids(self.git, head):
             if ID.fullmatch(prd):
                 yield PrdLocation(prd, self.git.head_branch() or head[:10], head)
-
-
-def has_plan(git: Git, location: PrdLocation) -> bool:
-    layout = PrdLayout(location.prd)
-    return any(git.find_blob(location.head, path) for path in (layout.prd, layout.records))
 
 
 def read_head_config(git: Git) -> Config:

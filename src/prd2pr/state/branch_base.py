@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.domain.forge import Pull
+from prd2pr.domain.records import Project
 from prd2pr.errors import CannotJudge, StateProblem
 from prd2pr.state.git import Git
-from prd2pr.state.layout import PRDS
+from prd2pr.state.layout import PRDS, PROJECT
 from prd2pr.state.store import StateStore
 
 USUAL_BASES = ("main", "master", "trunk", "develop")
@@ -28,7 +29,10 @@ def find_branch_start(git: Git, head: str) -> BranchStart:
     if not ids:
         raise CannotJudge("this branch has no prd2pr state", where=head[:10], remedy=RANGE_REMEDY)
     try:
-        project = StateStore(git, ids[0]).load(head).project
+        store = StateStore(git, ids[0])
+        project = store.read(head, Project, PROJECT, git.tree(head))
+        if project is None:
+            raise store.missing(head, Project, PROJECT)
     except StateProblem as problem:
         raise CannotJudge(problem.what, where=problem.where, remedy=problem.remedy) from problem
     known = list_known_bases(git, head)

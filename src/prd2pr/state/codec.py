@@ -43,7 +43,7 @@ def _dump_field(key: str, value: Any) -> bytes:
 
 def encode_lines(document: Document) -> bytes:
     """Encode a document with spaces, and one line per field and item, for documents that people read."""
-    fields = _dump_document(document).items()
+    fields = _dump_document(document, sparse=document.sparse).items()
     lines = ",\n ".join(f"{_format(key)}: {_format_items(value)}" for key, value in fields)
     return f"{{{lines}}}\n".encode()
 

@@ -85,7 +85,7 @@ class Git:
         self._merge_bases = lru_cache(maxsize=256)(self._find_merge_base)
         self._ancestry = lru_cache(maxsize=256)(self._find_ancestry)
         self._derived: dict[Hashable, object] = {}
-        self._derived_lock = threading.Lock()
+        self._derived_lock = threading.RLock()
 
     @classmethod
     def open(cls, path: Path | str) -> Self:

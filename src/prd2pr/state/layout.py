@@ -90,8 +90,13 @@ class PrdLayout:
         return f"{self.root}/summary.json"
 
     @property
+    def memory(self) -> str:
+        """The path of the memory records of a complete PRD."""
+        return f"{MEMORY}/finished/{self.prd_id}.jsonl{COMPRESSED}"
+
+    @property
     def records(self) -> str:
-        """The path of the packed records of a complete PRD."""
+        """The path of the packed records of a complete PRD, as earlier versions stored them."""
         return f"{self.root}/records.json{COMPRESSED}"
 
     @property

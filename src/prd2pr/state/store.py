@@ -17,9 +17,9 @@ from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem, UnknownRev
 from prd2pr.state import layout
 from prd2pr.state.codec import decode_document, decompress, encode_document
 from prd2pr.state.commit_message import format_message, split_message
+from prd2pr.state.finished_records import HISTORY_REMEDY, complete_tree, is_finished, restore_records
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PLAN_STORY, PrdLayout
-from prd2pr.state.packed_records import Packing, pack_records, restore_records
 
 D = TypeVar("D", bound=Document)
 
@@ -78,9 +78,9 @@ class StateStore:
         return self.git.get_derived(BranchState, (self.prd_id, sha), lambda: BranchState(self, sha))
 
     def find_tree(self, commit: str) -> str:
-        """Return the tree of a commit with the PRD's records unpacked."""
+        """Return the tree of a commit, with the records of a complete PRD put back."""
         sha = self.git.rev(commit)
-        if not self.git.find_blob(sha, self.paths.records):
+        if not is_finished(self.git, sha, self.paths):
             return self.git.tree(sha)
         return self.git.get_derived(str, ("tree", self.prd_id, sha), lambda: restore_records(self.git, sha, self.paths))
 
@@ -93,16 +93,19 @@ class StateStore:
         *,
         trailers: Sequence[tuple[str, str]] = (),
         at: str | None = None,
-        packing: Packing | None = None,
+        completes: bool = False,
     ) -> str:
-        """Create one commit on `base_commit` with code, state and evidence. No branch is moved."""
+        """Create one commit on `base_commit` with code, state and evidence. No branch is moved.
+
+        If it completes the PRD, only the changed files remain of its records.
+        """
         tree = self.git.join_state(code_tree, self.find_tree(base_commit))
         updates = dict(change.updates)
         if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
             updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
+        if completes:
+            tree = complete_tree(self.git, tree, self.paths)
         tree = self.git.edit_tree(tree, updates)
-        if packing:
-            tree = pack_records(self.git, tree, self.paths, packing)
         self._last_documents.update(change.documents)
         subject, body = split_message(message)
         return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
@@ -153,8 +156,7 @@ def read_evidence_blobs(git: Git, blobs: Iterable[str], where: str) -> dict[str,
         raise StateCorrupted(
             f"evidence of {where} is not in this repository: {problem.what}",
             where=where,
-            remedy="fetch the history of the branch: of a shallow clone with git fetch --unshallow, after a squash or "
-            "rebase with git fetch origin 'refs/prd2pr/archive/*:refs/prd2pr/archive/*'",
+            remedy=HISTORY_REMEDY,
         ) from problem
 
 
@@ -284,12 +286,13 @@ class BranchState:
         return self.read_bytes(self.paths.evidence(story, n, phase)) if data is None else decompress(data, path)
 
     @property
-    def packed(self) -> bool:
+    def is_complete(self) -> bool:
+        """Whether this commit has only the summary of the PRD."""
         return self.tree != self.store.git.tree(self.commit)
 
     @cached_property
     def tree(self) -> str:
-        """The tree with the PRD's records unpacked. Reading the state means reading this tree."""
+        """The tree with the records of a complete PRD put back. Reading the state means reading this tree."""
         return self.store.find_tree(self.commit)
 
     def read_bytes(self, path: str) -> bytes | None:

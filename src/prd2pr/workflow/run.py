@@ -168,7 +168,7 @@ def make_outcome(session: Session, steps: int, stop: NoAction) -> RunOutcome:
 
 
 def complete_idle_prd(session: Session) -> bool:
-    """Pack the records of a PRD that has nothing left to do: after `/feedback`, or if a killed run did not.
+    """Complete a PRD that has nothing left to do: after `/feedback`, or if a killed run did not.
 
     Return whether this made a step.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from prd2pr.cli.wiring import make_model_opener, make_model_selection, make_sess
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.domain.secrets import Secrets
 from prd2pr.domain.wording import end_sentence
-from prd2pr.errors import ConfigInvalid, HubProblem, NotFoundThere, Stopped
+from prd2pr.errors import ConfigInvalid, HubProblem, NotFoundThere, Prd2prError, Stopped
 from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, StoryPushWriter, SyncedApiWriter
 from prd2pr.github.client.commits import ApiWriter
 from prd2pr.github.client.factory import make_token_source, open_hub
@@ -31,6 +31,8 @@ from prd2pr.github.notifications import send_notices
 from prd2pr.github.outcome import PrdOutcome, get_worst_outcome
 from prd2pr.github.run import continue_wave, handle_event
 from prd2pr.github.setup.app_permissions import STORY_ACCESS, WORK_ACCESS
+from prd2pr.state.archive import ARCHIVES
+from prd2pr.state.finished_records import lacks_records
 from prd2pr.state.git import Git
 from prd2pr.state.identity import make_account_identity
 from prd2pr.state.remote import Remote
@@ -147,6 +149,9 @@ def make_github_context(
     config = read_config(git, base)
     if config.base_branch not in ("", base_branch):
         base_branch, base = config.base_branch, fetch_base(git, remote, config.base_branch)
+    with suppress(Prd2prError):  # the living docs then stay as they are
+        if lacks_records(git, base):
+            remote.fetch_ref(f"{ARCHIVES}/*")
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     git.committer.account = lambda: make_account_identity(hub.me().login, hub.me().id, job.server_url)
     clock = SystemClock()

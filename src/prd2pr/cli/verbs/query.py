@@ -16,7 +16,7 @@ from typing import Any
 
 from prd2pr.cli.context import SystemClock, open_repository, read_config
 from prd2pr.domain.wording import clean_line, clip, neutralize_log_commands
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import StateProblem, UsageProblem
 from prd2pr.memory import queries
 from prd2pr.memory.commit import make_retention_policy
 from prd2pr.memory.index import MemoryIndex
@@ -177,8 +177,13 @@ def select_query(options: argparse.Namespace) -> NamedQuery:
 
 
 def load_facts(query_input: QueryInput) -> Iterator[PrdFacts]:
-    found = (load_prd_facts(query_input.git, prd, head) for prd, head in sorted(query_input.where.heads.items()))
-    return (facts for facts in found if facts is not None)
+    for prd, head in sorted(query_input.where.heads.items()):
+        try:
+            facts = load_prd_facts(query_input.git, prd, head)
+        except StateProblem as problem:
+            print_note(f"{problem.what}; {problem.remedy}")
+        else:
+            yield from () if facts is None else (facts,)
 
 
 def run_named_query(query: NamedQuery, query_input: QueryInput, options: argparse.Namespace, limit: int) -> str:
@@ -211,10 +216,14 @@ def to_json_value(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def print_note(what: str) -> None:
+    sys.stderr.write(f"note: skipped: {neutralize_log_commands(clean_line(what))}\n")
+
+
 def print_problems(index: MemoryIndex) -> None:
     problems = index.rows("SELECT what FROM problems ORDER BY path, what")
     for (what,) in problems[:3]:
-        sys.stderr.write(f"note: skipped: {neutralize_log_commands(clean_line(what))}\n")
+        print_note(what)
     if len(problems) > 3:
         rest = 'prd2pr query --sql "SELECT path, what FROM problems"'
         sys.stderr.write(f"note: and {len(problems) - 3} more: {rest}\n")

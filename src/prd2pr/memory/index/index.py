@@ -26,8 +26,8 @@ from prd2pr.memory.index.update import (
     to_sqlite_value,
     update_rows,
 )
+from prd2pr.state.finished_records import restore_all_records
 from prd2pr.state.git import Git
-from prd2pr.state.packed_records import restore_all_records
 
 INDEX_FILE_NAME = "index.db"
 MAX_ATTEMPTS = 5  # another process may update the file to another commit between our writing and reading

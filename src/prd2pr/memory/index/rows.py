@@ -18,7 +18,8 @@ from prd2pr.memory.index.memory_rows import make_memory_rows, to_json_list
 from prd2pr.memory.lessons import count_story_steps
 from prd2pr.memory.retention import find_latest_timestamp, parse_timestamp
 from prd2pr.state.codec import decode_document, decompress
-from prd2pr.state.layout import LOGS, MEMORY, PLAN_STORY, PRDS, STATE
+from prd2pr.state.finished_records import build_missing_error
+from prd2pr.state.layout import LOGS, MEMORY, PLAN_STORY, PRDS, STATE, PrdLayout
 from prd2pr.state.log_lines import LogEntry, get_log_subject, parse_log
 
 Row = tuple[str, dict[str, Any]]
@@ -31,6 +32,12 @@ PATH_PART = r"([^/]+)"
 def read_prd_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]:
     prd = decode_document(Prd, data, path)
     yield "prds", {"prd": place[1], "title": prd.title, "file": prd.path, "requirements": len(prd.requirements)}
+
+
+def read_summary_rows(_path: str, _data: bytes, place: re.Match[str]) -> Iterator[Row]:
+    """Report that the records of a complete PRD are missing; otherwise they are in the place of the summary."""
+    missing = build_missing_error(PrdLayout(place[1]))
+    yield "problems", {"code": missing.code, "what": f"{missing.what}; {missing.remedy}"}
 
 
 def read_status_rows(path: str, data: bytes, place: re.Match[str]) -> Iterator[Row]:
@@ -198,6 +205,7 @@ PLAN_EVIDENCE = f"{PRDS}/{PATH_PART}/tdd/evidence/{PLAN_STORY}/[^/]+[.]json(?:[.
 ROW_SOURCES: tuple[RowSource, ...] = (
     make_row_source(f"{MEMORY}/.+", MEMORY_TABLES, read_memory_rows),
     make_row_source(f"{PRDS}/{PATH_PART}/prd[.]json", "prds", read_prd_rows),
+    make_row_source(f"{PRDS}/{PATH_PART}/summary[.]json", "prds", read_summary_rows),
     make_row_source(f"{PRDS}/{PATH_PART}/status[.]json", "statuses", read_status_rows),
     make_row_source(f"{PRDS}/{PATH_PART}/backlog[.]json", "stories", read_backlog_rows),
     make_row_source(PLAN_EVIDENCE, "additions", read_addition_rows),

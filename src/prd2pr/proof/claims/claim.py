@@ -78,9 +78,14 @@ class StepClaim:
 
     @property
     def completes(self) -> bool:
-        """Whether the step claims that the PRD is complete, and packs its records."""
+        """Whether the step claims that the PRD is complete, and removes its records."""
         decision = self.proof.evidence.decision if self.proof and self.step.phase is Phase.NOTE else None
         return decision is not None and decision.command == COMPLETED
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the commit has packed records, as earlier versions completed a PRD."""
+        return bool(self.state.store.git.find_blob(self.commit.sha, self.state.paths.records))
 
     @property
     def covers(self) -> bool:

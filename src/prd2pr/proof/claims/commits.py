@@ -28,8 +28,8 @@ from prd2pr.prd.parser import decode_prd, parse_prd
 from prd2pr.proof.claims.claim import StepClaim, make_claim_error
 from prd2pr.proof.claims.decisions import (
     check_breakers,
+    check_completion,
     check_decision,
-    check_packing,
     check_status_fields,
     read_decision,
 )
@@ -334,7 +334,7 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     if claim.step.phase is Phase.PLAN:
         roots[f"{paths.root}/sprints/"] = ".json"
     examples = f"{paths.held_out(claim.step.story)}/" if claim.step.phase is Phase.RED else ""
-    yield from check_packing(claim)
+    yield from check_completion(claim)
     for change in git.diff(claim.parent.tree, claim.state.tree):
         path = change.path
         if not path.startswith(f"{STATE}/") or path in own:

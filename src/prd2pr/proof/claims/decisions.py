@@ -7,6 +7,7 @@ A decision is computed again from the earlier records, with the function that th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from prd2pr.domain.breakers.circuits import find_unauthorized_resets
 from prd2pr.domain.decision import Decision
@@ -17,10 +18,12 @@ from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import Cycle, Phase, Status
 from prd2pr.planning.decisions import EFFECTS, DecisionOutcome, compute_effect
 from prd2pr.proof.claims.claim import StepClaim, make_claim_error
+from prd2pr.proof.claims.packed_prds import check_pack
+from prd2pr.state.codec import encode_document
 from prd2pr.state.cursors import has_only_moved_forward
+from prd2pr.state.finished_records import complete_tree
 from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
 from prd2pr.state.orders import is_valid_succession
-from prd2pr.state.packed_records import collect_records, parse_pack
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import is_progress
 from prd2pr.workflow.commits.decisions import (
@@ -52,6 +55,8 @@ def check_decision(claim: StepClaim, decision: Decision) -> Iterator[Finding]:
         why = left.describe() if isinstance(left, CommandRefusal) else left.reason
         yield make_claim_error("VER104", f"the decision was not allowed at that time: {why}")
         return
+    if claim.is_packed:
+        left = replace(left, status=claim.parent.status)
     if decision.command in HEAD_BOUND_COMMANDS and decision.head != claim.parent.commit:
         yield make_claim_error("VER104", "the decision was made for a commit other than the parent")
     yield from check_decision_step(claim, decision, left)
@@ -92,7 +97,7 @@ def check_decision_effect(claim: StepClaim, left: DecisionOutcome) -> Iterator[F
     if left.about:
         yield from check_decided_cycle(claim, left.cycles[left.about])
     yield from check_stray_files(claim, set(make_decision_change(claim.parent, left).updates))
-    yield from check_packing(claim)
+    yield from check_completion(claim, left)
     yield from check_memory_not_overwritten(claim, left)
     if left.circuits is None:
         yield from check_breakers(claim)
@@ -173,26 +178,30 @@ def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]
             yield make_claim_error("VER106", "this decision may not change this state file", path)
 
 
-def check_packing(claim: StepClaim) -> Iterator[Finding]:
-    """Check that the step that completes the PRD packs its records, and that no other step does.
-
-    A separate check ensures that the packed records are those of the parent.
-    """
+def check_completion(claim: StepClaim, left: DecisionOutcome | None = None) -> Iterator[Finding]:
+    """Check that the step that completes the PRD leaves exactly its summary, and that no other step removes records."""
     state, git = claim.state, claim.state.store.git
-    there = {entry.path for entry in git.entries(claim.commit.sha, state.paths.root)}
-    packed = {state.paths.records, state.paths.summary}
-    expected = packed | {state.paths.status, claim.evidence_path}
-    for path in sorted(there ^ expected if claim.completes else there & packed):
-        yield make_claim_error("VER106", "the records of a PRD are packed when it is complete, and only then", path)
-    if not claim.completes or not packed <= there:
+    if claim.is_packed:
+        yield from check_pack(claim)
         return
-    records = collect_records(git, state.tree, state.paths, {claim.evidence_path, *claim.removable})
-    if parse_pack(git.read(claim.commit.sha, state.paths.records) or b"", state.paths) != records:
-        yield make_claim_error("VER106", "the pack contains other files than the records", state.paths.records)
-    if state.prd is None:
-        yield make_claim_error("VER106", "the pack has no prd.json", state.paths.records)
-    elif git.read(claim.commit.sha, state.paths.summary) != encode_summary(state):
-        yield make_claim_error("VER106", "the summary does not match the records", state.paths.summary)
+    if not claim.completes or left is None:
+        if state.is_complete:
+            yield make_claim_error("VER106", "only the step that completes a PRD has a summary", state.paths.summary)
+        return
+    if claim.parent.is_complete:
+        yield make_claim_error("VER104", "the PRD was already complete", state.paths.summary)
+        return
+    expected = git.edit_tree(
+        complete_tree(git, claim.parent.tree, state.paths),
+        {
+            claim.evidence_path: claim.evidence_data,
+            state.paths.status: encode_document(left.status),
+            state.paths.summary: encode_summary(claim.parent),
+            ATTRIBUTES: git.read(claim.commit.sha, ATTRIBUTES),
+        },
+    )
+    for change in git.diff(git.join_state(claim.commit.tree, expected), claim.commit.tree):
+        yield make_claim_error("VER106", "this file does not follow from the completion", change.path)
 
 
 # --- the status of every other step -----------------------------------------------------------------------------------

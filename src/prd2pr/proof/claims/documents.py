@@ -20,7 +20,7 @@ from prd2pr.domain.documents import (
     list_documents,
 )
 from prd2pr.domain.memory_records import Memory
-from prd2pr.errors import StateProblem
+from prd2pr.errors import CannotJudge, StateProblem
 from prd2pr.livingdocs.cache import FactsCache
 from prd2pr.livingdocs.merge import extract_generated_text, keeps_human_text
 from prd2pr.livingdocs.own_changelog import is_own_changelog, only_adds_lines
@@ -57,7 +57,7 @@ def render_claimed_docs(gather_context: GatherContext, claim: StepClaim, cache: 
         cache=cache,
     )
     rendered = render_docs(source, IntegratedStory(claim.step.prd, claim.step.story, before, refused))
-    return ExpectedDocs(map_doc_blobs(gather_context, rendered, changed))
+    return ExpectedDocs(map_doc_blobs(gather_context, require_records(rendered), changed))
 
 
 def render_docs_between(gather_context: GatherContext, base: str, head: str) -> ExpectedDocs:
@@ -75,7 +75,13 @@ def render_docs_between(gather_context: GatherContext, base: str, head: str) -> 
         selected,
         cache=FactsCache(),
     )
-    return ExpectedDocs(map_doc_blobs(gather_context, render_docs(source), changed))
+    return ExpectedDocs(map_doc_blobs(gather_context, require_records(render_docs(source)), changed))
+
+
+def require_records(rendered: RenderedDocs) -> RenderedDocs:
+    if rendered.lost:
+        raise CannotJudge(f"the living docs cannot be rendered: {rendered.lost}", where="the living docs")
+    return rendered
 
 
 def list_doc_changes(gather_context: GatherContext, base: str, head: str) -> dict[str, RawChange]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from prd2pr.config import CONFIG_PATH
-from prd2pr.errors import InputInvalid
+from prd2pr.errors import InputInvalid, Prd2prError
 from prd2pr.server.token_scopes import is_repo_name
 from prd2pr.server.work.branch_prefixes import parse_branch_prefix
+from prd2pr.state.archive import ARCHIVES
+from prd2pr.state.finished_records import lacks_records
 from prd2pr.state.git import Git
 from prd2pr.state.git_process import GitRunner, build_git_environment
 from prd2pr.state.remote import Remote
@@ -44,6 +47,9 @@ def update_mirror(hosted: HostedRepository, directory: Path) -> Path:
         fetch_heads(git, remote, first)
         heads = {**remote.branches(parse_branch_prefix(git.read(default, CONFIG_PATH) if default else None)), **first}
         fetch_heads(git, remote, heads)
+        with suppress(Prd2prError):  # a complete PRD is then not shown, with the reason
+            if default and lacks_records(git, default):
+                remote.fetch_ref(f"{ARCHIVES}/*")
         for branch in git.branches(""):
             if branch not in heads:
                 git.set_branch(branch, None)

@@ -11,15 +11,14 @@ from prd2pr.domain.machines.project_machine import PROJECT_EVENTS
 from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import Cycle, Phase, Step
 from prd2pr.planning.decisions import BranchRecords, DecisionOutcome, Objection, compute_effect
-from prd2pr.planning.decisions.completion import COMPLETED, summarize_prd
+from prd2pr.planning.decisions.completion import COMPLETED
 from prd2pr.planning.decisions.records import format_decision_command, format_decision_reason
 from prd2pr.planning.decisions.regressions import REGRESSED
 from prd2pr.planning.decisions.unmet import UNMET
 from prd2pr.state.codec import encode_lines
 from prd2pr.state.commit_message import format_subject
-from prd2pr.state.evidence_files import iter_finished_files
-from prd2pr.state.layout import PLAN_STORY, build_memory_path
-from prd2pr.state.packed_records import fits_into_pack
+from prd2pr.state.finished_records import BuiltStory, CompletionSummary
+from prd2pr.state.layout import LOGS, PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
 from prd2pr.workflow.commits.phase_commit import PendingCommit, land_commit, make_ungated_evidence
@@ -32,6 +31,7 @@ from prd2pr.workflow.phases.attempts import (
 )
 from prd2pr.workflow.session import Session
 
+SHOWN_STORIES = 30  # so that the summary has at most 40 lines
 AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED, COMPLETED, UNMET}
 
 
@@ -68,15 +68,12 @@ def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDe
 
 
 def complete_finished_prd(session: Session, head: str) -> str:
-    """Commit the step that packs the records of a complete PRD, and return the new head.
+    """Make the step that leaves the records of a complete PRD to the history, and return the new head.
 
-    Nothing is packed for a branch that a version before 0.3 finished, or if there are more records than a pack may
-    contain.
+    A branch that a version before 0.3 finished stays as it is.
     """
     state = session.store.load(head)
-    if session.target.prd_branch or not state.planned or state.packed or not has_recorded_evidence(state):
-        return head
-    if not fits_into_pack(session.git, state.tree, state.paths, frozenset(iter_finished_files(state))):
+    if session.target.prd_branch or not state.planned or state.is_complete or not has_recorded_evidence(state):
         return head
     pending, session.log.branch_writes.pending = session.log.branch_writes.pending, None
     try:
@@ -93,8 +90,22 @@ def has_recorded_evidence(state: BranchState) -> bool:
 
 
 def encode_summary(state: BranchState) -> bytes:
-    assert state.prd is not None, "decisions need a plan"
-    return encode_lines(summarize_prd(state.prd, state.backlog, state.cycle))
+    """Return the summary of a PRD that is about to be complete. Its tree has the records."""
+    prd, backlog, git = state.prd, state.backlog, state.store.git
+    assert prd is not None, "decisions need a plan"
+    shown = backlog.stories[:SHOWN_STORIES]
+    summary = CompletionSummary(
+        prd=prd.id,
+        title=prd.title,
+        path=prd.path,
+        requirements=len(prd.requirements),
+        tests=sum(len(cycle.tests) for name in state.cycle_ids if (cycle := state.cycle(name))),
+        stories=tuple(BuiltStory(id=story.id, title=story.title, status=story.status) for story in shown),
+        more_stories=len(backlog.stories) - len(shown),
+        records=git.subtree(state.tree, state.paths.root),
+        logs=git.subtree(state.tree, LOGS),
+    )
+    return encode_lines(summary)
 
 
 def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:

@@ -32,11 +32,10 @@ from prd2pr.errors import SecretFound
 from prd2pr.memory.commit import add_memory, drop_expired
 from prd2pr.state.commit_message import StepRef, build_step_trailers
 from prd2pr.state.cursors import record_processed
-from prd2pr.state.evidence_files import EvidenceFiles, iter_finished_files, iter_outdated_files
+from prd2pr.state.evidence_files import EvidenceFiles, iter_outdated_files
 from prd2pr.state.git import BlobRef
 from prd2pr.state.identity import ASSISTED_BY
 from prd2pr.state.layout import PLAN_STORY, PROJECT, build_log_path
-from prd2pr.state.packed_records import Packing
 from prd2pr.state.store import StateChange
 from prd2pr.state.work_ref import read_published_head
 from prd2pr.verification.codebase import find_story_entries
@@ -78,7 +77,7 @@ class PendingCommit:
     at: str
     note: str = ""
     by_people: bool = False  # people did the work, and no role added to it
-    summary: bytes = b""  # of a complete PRD, whose records the commit packs
+    summary: bytes = b""  # of a complete PRD, whose records the commit removes
 
 
 def land_commit(session: Session, pending: PendingCommit, change: StateChange) -> str:
@@ -90,17 +89,26 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     change = add_pending_cursor(session, pending.base, change)
     change = update_circuits(session, pending.base, pending.phase, pending.at, change)
     change = add_ci_results(session, pending.base, change)
-    complete = (
-        add_evidence(session, pending, change)
-        .with_doc(layout.run(log.id), record)
-        .with_bytes(build_log_path(log.id), encode_log(session))
-    )
+    if pending.summary:
+        left = StateChange().with_bytes(layout.status, change.updates[layout.status] or b"")
+        complete = add_evidence(session, pending, left).with_bytes(layout.summary, pending.summary)
+    else:
+        complete = (
+            add_evidence(session, pending, change)
+            .with_doc(layout.run(log.id), record)
+            .with_bytes(build_log_path(log.id), encode_log(session))
+        )
     step = StepRef(session.prd.id, pending.story, pending.n, pending.phase, pending.evidence.digest)
     message = f"{pending.subject}\n\n{pending.body}"
-    packing = make_packing(session, pending) if pending.summary else None
     trailers = (*build_step_trailers(step), *list_assistants(session, pending))
     sha = session.store.commit_step(
-        pending.base, pending.code_tree, complete, message, trailers=trailers, at=pending.at, packing=packing
+        pending.base,
+        pending.code_tree,
+        complete,
+        message,
+        trailers=trailers,
+        at=pending.at,
+        completes=bool(pending.summary),
     )
     refuse_secrets(session, pending.base, sha)
     # A plan creates the branch, and so does the first step after a merge of unfinished work. If a branch of this run is
@@ -122,11 +130,6 @@ def land_commit(session: Session, pending: PendingCommit, change: StateChange) -
     stories = (story.id for story in session.store.load(sha).backlog.stories)
     session.services.journal.settle(sha, list_carried_entries(before, pending.story, stories))
     return sha
-
-
-def make_packing(session: Session, pending: PendingCommit) -> Packing:
-    evidence = session.store.paths.evidence(pending.story, pending.n, pending.phase)
-    return Packing(evidence, pending.summary, frozenset(iter_finished_files(session.store.load(pending.base))))
 
 
 def add_evidence(session: Session, pending: PendingCommit, change: StateChange) -> StateChange:
