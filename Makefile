@@ -153,11 +153,15 @@ full-profile: $(STAMP)
 	@PYTHONPATH=tests $(BIN)/python -m recorded_runs
 
 # Honest cycles carved out of pinned PyPI packages, judged by both gates: accepted, refused, crashed, not judged, and time
-# relative to a plain run of the story's tests. Downloads the packages into ~/.cache/prd2pr-real-code.
-.PHONY: real-code
+# relative to a plain run of the story's tests. Downloads the packages into ~/.cache/prd2pr-real-code, where the results
+# are kept: a run that was stopped continues. Takes hours; the rules alone, over 150 packages, minutes.
+.PHONY: real-code real-code-rules
 real-code: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python tests/real_code/bench.py $(ARGS)
+
+real-code-rules: $(STAMP)
+	@$(BIN)/python tests/real_code/rules.py $(ARGS)
 
 # A real but weak model behind the real client for a whole PRD: no gate may accept its work. Downloads 130 MB.
 .PHONY: weak-model

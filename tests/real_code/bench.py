@@ -1,6 +1,8 @@
 """`make real-code`: judge honest cycles that are carved out of pinned PyPI packages, and print what the gates say.
 
-python tests/real_code/bench.py [--cycles N] [--cache DIR] [PACKAGE …]
+python tests/real_code/bench.py [--cycles N] [--cache DIR] [--again] [--rules] [PACKAGE …]
+
+Results are appended to a file in the cache. A run that was stopped continues, and judged cycles are not judged again.
 """
 
 from __future__ import annotations
@@ -14,23 +16,23 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from real_code.carving import Cycle, carve
+from real_code.carving import Cycle, Files, asserts_something, carve, describe_tests, record_calls
 from real_code.packages import PACKAGES, Package, fetch
 
 CACHE = Path.home() / ".cache" / "prd2pr-real-code"
-STATUS = {0: "accepted", 1: "refused", 2: "could not judge", 3: "crashed"}
+STATUS = {0: "accepted", 1: "refused", 2: "not judged", 3: "crashed"}
+TIMEOUT = "timeout"
 PYTEST = ("pytest", "pytest-timeout")
-PLAIN_SECONDS = 60.0  # a package whose tests take longer is left out
+PLAIN_SECONDS = 90.0  # a package whose tests take longer is left out
 GATE_SECONDS = 900.0
-CANDIDATES = 6  # candidates that are tried for each wanted cycle
+CANDIDATES = 8  # candidates that are tried for each wanted cycle
 SKIPPED = {"docs", "doc", "examples", "example", "benchmarks", "bench", "scripts", "tools", "build", ".github"}
 
 
@@ -38,15 +40,39 @@ SKIPPED = {"docs", "doc", "examples", "example", "benchmarks", "bench", "scripts
 class Judged:
     package: str
     cycle: str
+    style: str
+    uses: tuple[str, ...]
     gate: str
     outcome: str
     seconds: float
     plain: float  # seconds of a plain run of the story's tests
+    load: float  # of the machine while it was judged
     findings: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
         return self.seconds / max(self.plain, 0.01)
+
+    def print(self) -> None:
+        words = f"{self.package} {self.cycle} [{self.style}] {self.gate}: {self.outcome} ({self.ratio:.1f} ×)"
+        errors = [line for line in self.findings if not line.startswith("warning")]
+        print(words, *(f"    {line}" for line in errors if self.outcome != "accepted"), sep="\n", flush=True)
+
+
+@dataclass
+class Survey:
+    """What plain pytest said about a package: kept in the cache, because it does not depend on prd2pr."""
+
+    complete: dict[str, str]  # outcomes of the complete package
+    checked: dict[str, bool] = field(default_factory=dict)  # whether each candidate is an honest cycle
+
+    @classmethod
+    def read(cls, path: Path) -> Survey | None:
+        return cls(**json.loads(path.read_text("utf-8"))) if path.exists() else None
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self)), "utf-8")
 
 
 @dataclass
@@ -55,16 +81,19 @@ class Workbench:
 
     package: Package
     python: Path
-    root: Path
     place: Path
+    survey_path: Path
     files: dict[str, str] = field(default_factory=dict)
 
-    def write(self, changed: Mapping[str, str]) -> None:
+    def write(self, changed: Files) -> None:
         for path, text in changed.items():
-            (self.place / path).write_text(text, "utf-8", newline="")
+            if text is None:
+                (self.place / path).unlink(missing_ok=True)
+            else:
+                (self.place / path).write_text(text, "utf-8", newline="")
 
-    def restore(self, paths: Mapping[str, str]) -> None:
-        self.write({path: self.files[path] for path in paths})
+    def restore(self, cycle: Cycle) -> None:
+        self.write({path: self.files.get(path) for path in cycle.paths})
 
     def commit(self, message: str) -> str:
         self.git("add", "-A", "-f")  # an sdist may contain generated files that the project ignores
@@ -77,27 +106,15 @@ class Workbench:
         return done.stdout.strip()
 
     def pytest(self, *words: str) -> tuple[int, dict[str, str], float]:
-        """Run plain pytest on a copy without git. Return its status, the outcome of each test and the seconds."""
+        """Run plain pytest without its cache. Return its status, the outcome of each test and the seconds."""
         began = time.monotonic()
-        command = [
-            str(self.python),
-            "-m",
-            "pytest",
-            "-q",
-            "-rA",
-            "--tb=no",
-            "--color=no",
-            "-p",
-            "no:cacheprovider",
-            *words,
-        ]
+        fixed = ("-q", "-rA", "--tb=no", "--color=no", "-p", "no:cacheprovider")
         paths = os.pathsep.join(str(self.place / each) for each in ("", "src") if (self.place / each).is_dir())
-        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(
-                command,
+                [str(self.python), "-m", "pytest", *fixed, *words],
                 cwd=self.place,
-                env=environment,
+                env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
                 check=False,
                 capture_output=True,
                 text=True,
@@ -118,9 +135,10 @@ def prepare_python(package: Package, cache: Path) -> Path:
     place = cache / "environments" / "-".join([package.id, *package.needs])
     python = place / "bin" / "python"
     if not (place / ".complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        needs = [*PYTEST, *package.needs]
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *needs], check=True, capture_output=True)
+        shutil.rmtree(place, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
+        subprocess.run([*pip, *PYTEST, *package.needs], check=True, capture_output=True)
         (place / ".complete").touch()
     return python
 
@@ -128,11 +146,11 @@ def prepare_python(package: Package, cache: Path) -> Path:
 def open_workbench(package: Package, cache: Path, place: Path) -> Workbench:
     root, python = fetch(package, cache), prepare_python(package, cache)
     shutil.copytree(root, place, ignore=shutil.ignore_patterns(*SKIPPED, "*.egg-info", "PKG-INFO"), symlinks=True)
-    bench = Workbench(package, python, root, place)
+    bench = Workbench(package, python, place, cache / "surveys" / f"{package.id}.json")
     (place / ".prd2pr.yml").write_text(f"test:\n  python: {python}\n")
     for path in sorted(place.rglob("*.py")):
         try:
-            bench.files[path.relative_to(place).as_posix()] = path.read_text("utf-8")
+            bench.files[path.relative_to(place).as_posix()] = path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
             continue
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
@@ -142,50 +160,86 @@ def open_workbench(package: Package, cache: Path, place: Path) -> Workbench:
 def is_test_path(path: str) -> bool:
     *directories, name = path.split("/")
     return (
-        bool({"test", "tests"} & {*directories}) or name.startswith("test_") or name.endswith(("_test.py", "tests.py"))
+        bool({"test", "tests", "testing"} & {*directories})
+        or name.startswith(("test_", "conftest"))
+        or name.endswith(("_test.py", "tests.py"))
     )
 
 
 def find_cycles(bench: Workbench, most: int) -> Iterator[Cycle]:
-    """Yield cycles that plain pytest confirms: base passes, the tests fail at RED and pass with the function."""
-    status, complete, seconds = bench.pytest()
-    if status not in {0, 1} or not complete or seconds >= PLAIN_SECONDS:
-        print(f"{bench.package.id}: plain pytest ended with {status}; left out", flush=True)
-        return
+    """Yield cycles that plain pytest confirms: base passes, the tests fail at RED and pass with the code."""
+    survey = Survey.read(bench.survey_path)
+    if survey is None:
+        status, complete, seconds = bench.pytest()
+        if status not in {0, 1} or "PASSED" not in complete.values():
+            raise LookupError(f"plain pytest ended with {status} after {seconds:.0f} s")
+        survey = Survey(complete)
     sources = {path: text for path, text in bench.files.items() if not is_test_path(path) and path != "setup.py"}
     tests = {path: text for path, text in bench.files.items() if is_test_path(path)}
-    found, hurry = 0, ("-x",) if status == 0 else ()  # the first failure rejects a candidate
+    found = 0
     for cycle in carve(sources, tests, most * CANDIDATES):
-        bench.write(cycle.without_source | cycle.without_tests)
-        _, base, _ = bench.pytest(*hurry)
-        bench.restore(cycle.without_tests)
-        _, red, _ = bench.pytest(*cycle.without_tests)
-        bench.restore(cycle.without_source)
-        expected = {test: result for test, result in complete.items() if _strip(test) not in cycle.tests}
-        own = {test: result for test, result in complete.items() if _strip(test) in cycle.tests}
-        passed = {test for test, result in red.items() if result in {"PASSED", "XFAIL"} and _strip(test) in cycle.tests}
-        if base != expected or passed or not own or set(own.values()) != {"PASSED"}:
-            continue
-        yield cycle
-        found += 1
+        key = f"{cycle.style}: {cycle.name}"
+        if key not in survey.checked:
+            survey.checked[key] = is_honest_cycle(bench, cycle, survey.complete)
+            survey.write(bench.survey_path)
+        if survey.checked[key]:
+            yield cycle
+            found += 1
         if found == most:
             return
+
+
+def is_honest_cycle(bench: Workbench, cycle: Cycle, complete: dict[str, str]) -> bool:
+    # The cheap checks come first. With no failure in the complete package, the first failure rejects a candidate.
+    hurry = ("-x",) if {"FAILED", "ERROR"}.isdisjoint(complete.values()) else ()
+    try:
+        bench.write(cycle.green)
+        _, green, _ = bench.pytest(*cycle.test_files, *hurry)
+        own = {test: result for test, result in green.items() if _strip(test) in cycle.tests}
+        if set(own.values()) != {"PASSED"} or {_strip(test) for test in own} != {*cycle.tests}:
+            return False
+        if not asserts_something(cycle) or not is_executed(bench, cycle):
+            return False
+        bench.write(cycle.red)
+        _, red, _ = bench.pytest(*cycle.test_files)
+        if any(red.get(test) in {"PASSED", "XFAIL"} for test in own):
+            return False
+        bench.write(cycle.base)
+        _, base, _ = bench.pytest(*hurry)
+        lost = {_name(test) for test, result in complete.items() if result == "PASSED" and base.get(test) != "PASSED"}
+        return lost <= {_name(test) for test in own}  # in a new file, the tests have other ids
+    finally:
+        bench.restore(cycle)
+
+
+def is_executed(bench: Workbench, cycle: Cycle) -> bool:
+    """Return whether the new tests call every new function. Untested code is rightly refused."""
+    log = bench.place.parent / "called.txt"
+    log.write_text("")
+    changed, names = record_calls(cycle, str(log))
+    bench.write(changed)
+    bench.pytest(*cycle.test_files)
+    return names <= set(log.read_text("utf-8").splitlines())
 
 
 def _strip(test: str) -> str:
     return test.partition("[")[0]
 
 
+def _name(test: str) -> str:
+    """Return the name of a test without its file."""
+    return _strip(test).rpartition("::")[2]
+
+
 def judge_cycle(bench: Workbench, cycle: Cycle) -> Iterator[Judged]:
     subprocess.run(["git", "update-ref", "-d", "HEAD"], cwd=bench.place, check=True)
-    bench.write(cycle.without_source | cycle.without_tests)
-    base = bench.commit("base")
-    bench.restore(cycle.without_tests)
-    red = bench.commit("red")
-    bench.restore(cycle.without_source)
-    green = bench.commit("green")
+    commits = []
+    for name, files in (("base", cycle.base), ("red", cycle.red), ("green", cycle.green)):
+        bench.write(files)
+        commits.append(bench.commit(name))
     _, _, plain = bench.pytest(*cycle.tests)
-    for gate, before, after in (("red", base, red), ("green", red, green)):
+    uses = describe_tests(cycle)
+    for gate, before, after in (("red", *commits[:2]), ("green", *commits[1:])):
         began = time.monotonic()
         command = [sys.executable, "-m", "prd2pr", "gate", gate, "--base", before, "--head", after, "--json"]
         try:
@@ -194,8 +248,10 @@ def judge_cycle(bench: Workbench, cycle: Cycle) -> Iterator[Judged]:
             )
             outcome, findings = STATUS.get(done.returncode, f"status {done.returncode}"), read_findings(done)
         except subprocess.TimeoutExpired:
-            outcome, findings = "timeout", ()
-        yield Judged(bench.package.id, cycle.name, gate, outcome, time.monotonic() - began, plain, findings)
+            outcome, findings = TIMEOUT, ()
+        seconds, load = time.monotonic() - began, os.getloadavg()[0]
+        yield Judged(bench.package.id, cycle.name, cycle.style, uses, gate, outcome, seconds, plain, load, findings)
+    bench.restore(cycle)
 
 
 def read_findings(done: subprocess.CompletedProcess[str]) -> tuple[str, ...]:
@@ -203,41 +259,83 @@ def read_findings(done: subprocess.CompletedProcess[str]) -> tuple[str, ...]:
         report = json.loads(done.stdout)
     except ValueError:
         return tuple(done.stderr.splitlines()[-30:])
-    return tuple(
-        f"{each['severity']} {each['code']} {each['test'] or each['path']}: {each['message']}"
-        for each in report["findings"]
+    problem = [f"error {report['problem']}"] if report.get("problem") else []
+    return (
+        *problem,
+        *(
+            f"{each['severity']} {each['code']} {each['test'] or each['path']}: {each['message']}"
+            for each in report["findings"]
+        ),
     )
 
 
-def judge_package(package: Package, cache: Path, most: int) -> list[Judged]:
-    judged: list[Judged] = []
+@dataclass
+class Results:
+    """The results so far, in a file with one line per judgment."""
+
+    path: Path
+    rows: dict[tuple[str, str, str, str], Judged] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        results = cls(path)
+        for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+            fields = json.loads(line)
+            results._keep(Judged(**{**fields, "uses": tuple(fields["uses"]), "findings": tuple(fields["findings"])}))
+        return results
+
+    def add(self, row: Judged) -> None:
+        self._keep(row)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(row)) + "\n")
+
+    def _keep(self, row: Judged) -> None:
+        self.rows[row.package, row.cycle, row.style, row.gate] = row
+
+    def of(self, package: Package, cycle: Cycle) -> list[Judged]:
+        found = (self.rows.get((package.id, cycle.name, cycle.style, gate)) for gate in ("red", "green"))
+        return [each for each in found if each]
+
+
+def judge_package(package: Package, options: argparse.Namespace, results: Results) -> None:
     with tempfile.TemporaryDirectory(prefix="real-code-") as place:
         try:
-            bench = open_workbench(package, cache, Path(place) / package.name)
-            for cycle in find_cycles(bench, most):
+            bench = open_workbench(package, options.cache, Path(place) / package.name)
+            for cycle in find_cycles(bench, options.cycles):
+                earlier = results.of(package, cycle)
+                again = options.again and any(each.outcome != "accepted" for each in earlier)
+                if len(earlier) == 2 and not again:
+                    continue
                 for each in judge_cycle(bench, cycle):
-                    judged.append(each)
-                    print(f"{each.package} {each.cycle} {each.gate}: {each.outcome} ({each.ratio:.1f} ×)", flush=True)
-                    if each.outcome != "accepted":
-                        errors = [line for line in each.findings if not line.startswith("warning")]
-                        print(*(f"    {line}" for line in errors), sep="\n", flush=True)
+                    results.add(each)
+                    each.print()
         except (OSError, LookupError, ValueError, subprocess.CalledProcessError) as problem:
             detail = getattr(problem, "stderr", "") or ""
             print(f"{package.id}: left out: {problem} {detail}", flush=True)
-    return judged
 
 
-def print_table(judged: list[Judged]) -> None:
-    print(f"\n{'gate':8}{'cycles':>8}", *(f"{word:>16}" for word in STATUS.values()), f"{'median':>9}{'worst':>8}")
+def print_tables(judged: list[Judged]) -> None:
+    outcomes = [*STATUS.values(), TIMEOUT]
+    print(f"\n{'gate':8}{'cycles':>8}", *(f"{word:>12}" for word in outcomes), f"{'median':>9}{'worst':>10}")
     for gate in ("red", "green"):
         rows = [each for each in judged if each.gate == gate]
         if rows:
             counts = Counter(each.outcome for each in rows)
             ratios = [each.ratio for each in rows]
-            columns = (f"{counts[word]:>16}" for word in STATUS.values())
-            print(f"{gate:8}{len(rows):>8}", *columns, f"{median(ratios):>7.1f} ×{max(ratios):>6.1f} ×")
-    codes = Counter(line.split()[1] for each in judged for line in set(each.findings) if line.startswith("warning"))
-    print("\nwarnings:", ", ".join(f"{code} {times}" for code, times in codes.most_common()) or "none")
+            columns = (f"{counts[word]:>12}" for word in outcomes)
+            print(f"{gate:8}{len(rows):>8}", *columns, f"{median(ratios):>7.1f} ×{max(ratios):>8.1f} ×")
+    cycles = {(each.package, each.cycle, each.style): each for each in judged}.values()
+    print(f"\npackages: {len({each.package for each in cycles})}, cycles: {len(cycles)}")
+    for title, counts in (
+        ("styles", Counter(each.style for each in cycles)),
+        ("uses", Counter(use for each in cycles for use in each.uses)),
+        ("warnings", Counter(line.split()[1] for row in judged for line in set(row.findings) if line[:4] == "warn")),
+    ):
+        print(f"{title}:", ", ".join(f"{word} {times}" for word, times in counts.most_common()) or "none")
+    loads = [each.load for each in judged]
+    if loads:
+        print(f"load of the machine: median {median(loads):.1f}, up to {max(loads):.1f}, {os.cpu_count()} processors")
 
 
 def main() -> int:
@@ -245,20 +343,20 @@ def main() -> int:
     parser.add_argument("packages", nargs="*", help="names; all without")
     parser.add_argument("--cycles", type=int, default=8, help="cycles per package")
     parser.add_argument("--cache", type=Path, default=CACHE)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="also write all results to this file")
+    parser.add_argument("--again", action="store_true", help="judge again what was not accepted")
+    parser.add_argument("--results", type=Path, help="the file of the results; in the cache without")
     options = parser.parse_args()
+    results = Results.read(options.results or options.cache / "results.jsonl")
     chosen = [each for each in PACKAGES if not options.packages or each.name in options.packages]
-    with ThreadPoolExecutor(options.workers) as pool:
-        done = [
-            row
-            for rows in pool.map(lambda each: judge_package(each, options.cache, options.cycles), chosen)
-            for row in rows
-        ]
-    print_table(done)
-    if options.json:
-        options.json.write_text(json.dumps([vars(each) for each in done], indent=1))
-    return 0 if done and all(each.outcome == "accepted" for each in done) else 1
+    for package in chosen:
+        judge_package(package, options, results)
+    ids = {each.id for each in chosen}
+    judged = [row for row in results.rows.values() if row.package in ids]
+    refused = [row for row in judged if row.outcome != "accepted"]
+    for row in refused:
+        row.print()
+    print_tables(judged)
+    return 0 if judged and not refused else 1
 
 
 if __name__ == "__main__":

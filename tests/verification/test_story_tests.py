@@ -6,6 +6,7 @@ from prd2pr.domain.evidence import Failure, FailureKind, Outcome, RunReport, Tes
 from prd2pr.domain.test_runs import (
     compare_base_with_head,
     expand_test_ids,
+    find_unavailable_cases,
     map_moved_id,
     strip_test_parameters,
     summarize_run,
@@ -114,6 +115,21 @@ def test_examples_of_an_unimportable_file_are_not_lost() -> None:
     assert find_stopped_examples(gone, old, {"tests/t.py": row.format("import shop.new\n", "1, 2, 3")}, head) == {*gone}
     assert find_stopped_examples(gone, old, {"tests/t.py": row.format("import shop.new\n", "2")}, head) == frozenset()
     assert find_stopped_examples(gone, old, old, report(test_a="error")) == frozenset()
+
+
+def test_a_case_whose_backend_was_never_available_is_left_out() -> None:
+    base = report(**{"test_a[fast-1]": "skipped", "test_a[fast-2]": "skipped", "test_a[slow-1]": "passed"})
+    head = report(**{"test_b[fast]": "skipped", "test_b[slow]": "failed", "test_c[fast]": "skipped"})
+    asked = [result.id for result in head.results]
+    assert find_unavailable_cases(asked, head, base) == {"tests/t.py::test_b[fast]"}
+    assert find_red_tests({}, {}, base, head).fresh == ("tests/t.py::test_b[slow]", "tests/t.py::test_c[fast]")
+
+
+def test_a_case_that_could_run_before_is_not_left_out() -> None:
+    head = report(**{"test_b[fast]": "skipped", "test_b[slow]": "failed"})
+    ran = report(**{"test_a[fast]": "passed", "test_z[fast]": "skipped"})
+    assert not find_unavailable_cases([result.id for result in head.results], head, ran)
+    assert not find_unavailable_cases([result.id for result in head.results], head, report(test_a="passed"))
 
 
 def test_existing_tests_that_use_changed_code_are_carried() -> None:

@@ -74,6 +74,32 @@ def expand_test_ids(ids: Iterable[str], report: RunReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def find_unavailable_cases(tests: Iterable[str], report: RunReport, earlier: RunReport) -> frozenset[str]:
+    """Return the skipped cases of tests whose parameter is not available on this machine.
+
+    This is the case if other cases of the test are not skipped, and all cases with the parameter were skipped earlier
+    too. Fixtures skip such cases, for example for a backend that is not installed.
+    """
+    known = report.by_id()
+    skipped = {test for test in tests if "[" in test and test in known and known[test].outcome == "skipped"}
+    active = {strip_test_parameters(test) for test, result in known.items() if result.outcome != "skipped"}
+    return frozenset(
+        test
+        for test in skipped
+        if strip_test_parameters(test) in active
+        and any(_is_always_skipped(parameter, earlier) for parameter in _split_parameters(test))
+    )
+
+
+def _is_always_skipped(parameter: str, report: RunReport) -> bool:
+    outcomes = {result.outcome for result in report.results if parameter in _split_parameters(result.id)}
+    return outcomes == {"skipped"}
+
+
+def _split_parameters(test: str) -> list[str]:
+    return test.partition("[")[2].removesuffix("]").split("-") if "[" in test else []
+
+
 def _count(report: RunReport, *outcomes: str) -> int:
     return sum(result.outcome in outcomes for result in report.results)
 

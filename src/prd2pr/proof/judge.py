@@ -9,9 +9,6 @@ from prd2pr.domain.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.domain.records import Cycle, Phase
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.errors import StateProblem, UsageProblem
-from prd2pr.livingdocs.cache import FactsCache
-from prd2pr.proof.claims.documents import render_claimed_docs, render_docs_between
-from prd2pr.proof.verify import load_claim
 from prd2pr.state.commit_message import StepRef, read_step
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PRDS
@@ -47,6 +44,11 @@ def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the sa
 
 def _render_docs(gather_context: GatherContext, base: str, head: str, step: StepRef | None) -> ExpectedDocs:
     """Render the living docs from the state before a step or, for other commits, as `prd2pr docs --write` does."""
+    # Late, because only INTEGRATED needs them, and loading them takes a quarter of a gate's start.
+    from prd2pr.livingdocs.cache import FactsCache
+    from prd2pr.proof.claims.documents import render_claimed_docs, render_docs_between
+    from prd2pr.proof.verify import load_claim
+
     info = gather_context.git.commit_info(head)
     if step is not None and info.parents == (base,):
         return render_claimed_docs(gather_context, load_claim(gather_context.git, info, step), FactsCache())

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Comparison, Fact, FailureKind, RunReport, TestResult
-from prd2pr.domain.test_runs import expand_test_ids, strip_test_parameters
+from prd2pr.domain.test_runs import expand_test_ids, find_unavailable_cases, strip_test_parameters
 from prd2pr.languages.python.definitions import is_compatible_extension
 from prd2pr.languages.python.test_model.module import FunctionNode, get_decorator_name, parse_python, parse_tests
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
@@ -67,7 +67,7 @@ def find_red_tests(
             or (strip_test_parameters(test) in leaning and is_newly_failing(then.get(test), result))
         )
     ]
-    return RedTests(tuple(sorted(fresh)), tuple(sorted(carried)))
+    return RedTests(tuple(sorted(fresh - find_unavailable_cases(fresh, head, base))), tuple(sorted(carried)))
 
 
 def is_newly_failing(old: TestResult | None, new: TestResult) -> bool:
@@ -91,8 +91,9 @@ def exclude_red_effects(
     `texts` are the changed test modules before and after the step.
     """
     replaced = find_replaced_examples(comparison.vanished, base, head)
-    stopped = find_stopped_examples(comparison.vanished, *texts, head, naming)
-    stopped |= find_stopped_inherited_tests(comparison.vanished, *texts, head)
+    missing = [test for test in base.by_id() if test not in head.by_id()]  # with those that did not pass before
+    stopped = find_stopped_examples(missing, *texts, head, naming)
+    stopped |= find_stopped_inherited_tests(missing, *texts, head)
     counted = {strip_test_parameters(test) for test in stopped} & set(head.by_id())  # head has one result per test
     unseen = len(stopped) - len(counted)
     update = {

@@ -131,6 +131,25 @@ def test_comparing_two_calls_is_a_warning():
     assert fact.code == "RED422"
 
 
+def test_comparing_two_answers_of_each_class_in_a_loop_is_a_warning():
+    test = (
+        "from shop.caches import LRI, LRU\n\n\ndef test_earn():\n    kinds = (LRI, LRU)\n    for kind in kinds:\n"
+        "        cache = kind(2)\n        cache['a'] = 1\n        size = len(cache.flat())\n        cache['a'] = 1\n"
+        "        after = len(cache.flat())\n        assert size == after\n"
+    )
+    (fact,) = reported(lambda _: "passed", test)
+    assert fact.code == "RED422"
+
+
+def test_comparing_an_answer_with_something_made_from_it_is_an_error():
+    test = (
+        "from shop.points import earn\n\n\ndef test_earn():\n    points = earn(5)\n    twice = list(points)\n"
+        "    assert twice == sorted(points, key=twice.index)\n"
+    )
+    (fact,) = reported(lambda _: "passed", test)
+    assert fact.code == "RED421"
+
+
 def test_asserting_on_arguments_is_a_warning():
     test = "from shop import earn\n\n\ndef test_earn():\n    given = [3]\n    earn(given)\n    assert given == [3]\n"
     (fact,) = reported(lambda _: "passed", test)

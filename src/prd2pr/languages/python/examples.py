@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeGuard
@@ -55,17 +55,28 @@ class _TooLarge(Exception):
     """Raised when the resolved expressions of a file exceed the limit."""
 
 
-def find_examples(path: str, text: str, naming: TestNaming = DEFAULT_NAMING) -> tuple[CallExample, ...]:
-    """Return the examples in a test file.
+def find_examples(
+    path: str,
+    text: str,
+    naming: TestNaming = DEFAULT_NAMING,
+    *,
+    only: Container[str] | None = None,
+    called: frozenset[str] | None = None,
+) -> tuple[CallExample, ...]:
+    """Return the examples in a test file: of the tests in `only`, and of those that may use a name in `called`.
 
     There are none if the file is nested too deeply, and some are missing if it is too large.
     """
+    if called is not None and not any(name in text for name in called):
+        return ()
     module = parse_tests(path, text, naming) if naming.is_module(path) else None
     found: list[CallExample] = []
     try:
         if module is not None:
             file = _FileContext(module)
-            found.extend(each for test in module.tests for each in _read_test(file, test))
+            tests = [test for test in module.tests if only is None or test.id in only]
+            tests = [test for test in tests if called is None or file.may_use(test, called)]
+            found.extend(each for test in tests for each in _read_test(file, test))
     except RecursionError:
         return ()
     except _TooLarge:
@@ -127,6 +138,15 @@ class _FileContext:
         has_autouse = any("autouse" in ast.dump(helper) for helper in self.helpers.values() if helper.decorator_list)
         self.is_isolated = not setup_names and not has_autouse and all(_has_no_side_effect(node) for node in body)
         self._budget = MAX_FILE_NODES
+
+    def may_use(self, test: DeclaredTest, names: frozenset[str]) -> bool:
+        """Return whether the test mentions one of these names, under any alias, or a helper that may use it."""
+        aliases = {alias for alias, full in self.imports.items() if full.rpartition(".")[2] in names}
+        wanted = names | aliases | self.helpers.keys()
+        return any(
+            each.id in wanted if isinstance(each, ast.Name) else isinstance(each, ast.Attribute) and each.attr in names
+            for each in ast.walk(test.node)
+        )
 
     def spend(self, parts: int) -> None:
         self._budget -= parts

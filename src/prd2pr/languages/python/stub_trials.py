@@ -9,7 +9,7 @@ This module writes the files of such a trial and evaluates the results.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Fact, FailureKind, TestResult
@@ -358,12 +358,6 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
 def _compares_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
     """Return whether two results are compared, as in `first is again`. The story may require that they are the same."""
     answers = _map_answers(node, is_subject)
-
-    def find_call(side: ast.expr) -> int | None:
-        if isinstance(side, ast.Name):
-            return answers.get(side.id)
-        return id(side) if isinstance(side, ast.Call) and _begins_with(side.func, answers, is_subject) else None
-
     for each in ast.walk(node):
         match each:
             case ast.Compare(left=left, comparators=[right]):
@@ -372,33 +366,56 @@ def _compares_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> 
                 sides = (left, right)
             case _:
                 continue
-        calls = [find_call(side) for side in sides]
-        if None not in calls and calls[0] != calls[1]:
+        one, other = (answers.find_calls(side) for side in sides)
+        if one - other and other - one:
             return True
     return False
 
 
-def _map_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> dict[str, int]:
-    """Map each name bound to a result of the code under test, or of such a result's method, to the id of the call."""
-    answers: dict[str, int] = {}
-    for each in ast.walk(node):
-        match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
-                if _begins_with(call.func, answers, is_subject):
-                    answers[name] = id(call)
+@dataclass
+class _Answers:
+    """The names in a test that depend on the code under test, and the calls that they depend on."""
+
+    is_subject: Callable[[ast.expr], bool]
+    calls: dict[str, frozenset[int]]
+
+    def find_calls(self, expression: ast.expr) -> frozenset[int]:
+        """Return the ids of the calls to the code under test, or to methods of its results, behind an expression."""
+        found = set[int]()
+        for each in ast.walk(expression):
+            if isinstance(each, ast.Name):
+                found |= self.calls.get(each.id, frozenset())
+            elif isinstance(each, ast.Call) and self.depends(each.func):
+                found.add(id(each))
+        return frozenset(found)
+
+    def depends(self, expression: ast.expr) -> bool:
+        """Return whether the expression begins with the code under test or with a name that depends on it."""
+        root = expression
+        while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        return self.is_subject(expression) or (isinstance(root, ast.Name) and root.id in self.calls)
+
+    def bind(self, target: ast.expr, value: ast.expr) -> None:
+        used = (each for each in ast.walk(value) if isinstance(each, ast.Name))
+        if isinstance(target, ast.Name) and any(map(self.depends, used)):
+            self.calls[target.id] = self.find_calls(value)
+
+
+def _map_answers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> _Answers:
+    answers = _Answers(is_subject, {})
+    bindings = [each for each in ast.walk(node) if isinstance(each, ast.Assign | ast.For | ast.AsyncFor)]
+    for each in sorted(bindings, key=lambda each: each.lineno):
+        if isinstance(each, ast.Assign):
+            answers.bind(each.targets[0], each.value)
+        else:
+            answers.bind(each.target, each.iter)
     return answers
-
-
-def _begins_with(called: ast.expr, names: Container[str], is_subject: Callable[[ast.expr], bool]) -> bool:
-    root = called
-    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    return is_subject(called) or (isinstance(root, ast.Name) and root.id in names)
 
 
 def _asserts_on_receivers(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
     """Return whether the test asserts on an object after calling its method. The story may require no change."""
-    objects = _map_answers(node, is_subject).keys()
+    objects = {name for name, calls in _map_answers(node, is_subject).calls.items() if calls}
     changed = {
         each.value.func.value.id
         for each in ast.walk(node)

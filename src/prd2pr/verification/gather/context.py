@@ -12,7 +12,7 @@ from prd2pr.domain.evidence import Comparison, LockedFile, RunReport
 from prd2pr.domain.paths import CONVENTIONS, PathRules
 from prd2pr.domain.records import Phase
 from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
-from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids
+from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, find_unavailable_cases
 from prd2pr.errors import CannotJudge
 from prd2pr.languages.test_runner import RunRequest, TestRunner
 from prd2pr.state.git import Git
@@ -138,12 +138,19 @@ def list_restored_blobs(locked: Iterable[LockedFile]) -> dict[str, str]:
     return {file.path: file.expected for file in locked if file.actual != file.expected}
 
 
-def is_passing(tests: tuple[str, ...], head: RunReport) -> bool:
+def list_story_cases(tests: tuple[str, ...], base: RunReport, head: RunReport) -> tuple[str, ...]:
+    """Return the tests with their parameters at head, without cases that are not available on this machine."""
+    cases = expand_test_ids(tests, head)
+    unavailable = find_unavailable_cases(cases, head, base)
+    return tuple(case for case in cases if case not in unavailable)
+
+
+def is_passing(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
     """Return whether the run can be trusted and all of these tests passed."""
     outcomes = {test: result.outcome for test, result in head.by_id().items()}
-    return head.honest and all(outcomes.get(test) == "passed" for test in expand_test_ids(tests, head))
+    return head.honest and all(outcomes.get(test) == "passed" for test in list_story_cases(tests, base, head))
 
 
 def is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
     """Return whether these tests pass and every test that passed before still does."""
-    return is_passing(tests, head) and not compare_base_with_head(base, head).regressed
+    return is_passing(tests, base, head) and not compare_base_with_head(base, head).regressed

@@ -16,6 +16,7 @@ from prd2pr.verification.gather.context import (
     is_green,
     is_passing,
     list_restored_blobs,
+    list_story_cases,
 )
 from prd2pr.verification.gather.mutation import MutationTrial, repeat_trial, start_mutation_trial
 from prd2pr.verification.story_tests import drop_idle_tests
@@ -106,12 +107,12 @@ def _gather_locked(analysis: StepAnalysis) -> Evidence:
         head = case.head_report(find_parent_directories(own), restore, afresh=True)
     if trial and mutation and mutation.problems and is_green(claimed, base, head):
         mutation = repeat_trial(trial)
-    tests = expand_test_ids(claimed, head)
+    tests = list_story_cases(claimed, base, head)
     compared = compare_base_with_head(base, head)
-    if is_passing(claimed, head):
+    if is_passing(claimed, base, head):
         others = tuple(test for test in compared.regressed if test not in tests)
         compared = case.exclude_flaky(compared, others, restore)
-    green = is_passing(claimed, head) and not compared.regressed
+    green = is_passing(claimed, base, head) and not compared.regressed
     if refactor and green and not analysis.isolates_trials:
         earlier = _start_earlier_trial(analysis, asked)
         before = earlier.wait() if earlier else None

@@ -109,7 +109,15 @@ class Collector:
             self._report_problem(f"the story's tests could not be run by themselves: {ended or missing[0]}")
             return False
         failing, order = self._order["failing"], self._order
+        active = {self._tracing.strip_parameters(test) for test, fact in results.items() if not fact["skipped"]}
+        idle = {
+            test for test, fact in results.items() if fact["skipped"] and self._tracing.strip_parameters(test) in active
+        }  # cases of a test that are skipped, like those of a parametrized fixture without its backend
+        self._items = [item for item in self._items if item.nodeid not in idle]
+        self._flakiness.items = self._list_passing_items()
         for test, fact in results.items():
+            if test in idle:
+                continue
             if self._tracing.is_case_of(test, failing) == fact["passed"]:
                 description = (
                     "passes but must fail" if fact["passed"] else "does not pass when the story's tests run alone"
@@ -165,8 +173,9 @@ class Collector:
             finally:
                 tracer.stop()
             lines = sorted((self._files[name], line) for name, line in tracer.lines)
-            good = item.nodeid in self.reports.passed and item.nodeid not in self.reports.failed
-            reply({"id": item.nodeid, "passed": good, "lines": lines, "cpu": time.process_time() - before})
+            failed, passed = (item.nodeid in each for each in (self.reports.failed, self.reports.passed))
+            outcome = {"passed": passed and not failed, "skipped": not passed and not failed}
+            reply({"id": item.nodeid, **outcome, "lines": lines, "cpu": time.process_time() - before})
         if recorder:
             reply({"calls": recorder.calls, "unrecorded": recorder.unrecorded})
             reply({"backwards": self._flakiness.run_reversed()})

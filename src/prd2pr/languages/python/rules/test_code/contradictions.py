@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -72,7 +73,12 @@ def check_conflicting_tests(
     if any("autouse" in text for path, text in tests.items() if path.endswith("conftest.py")):
         return
     new = {strip_test_parameters(test) for test in fresh}
-    examples = (each for path, text in sorted(tests.items()) for each in find_examples(path, text, naming))
+    files = {test.partition("::")[0] for test in new}
+    own = [each for path in files & tests.keys() for each in find_examples(path, tests[path], naming, only=new)]
+    called = _list_called_names((each for each in own if _calls_project(each, project)), project)
+    examples = (
+        each for path, text in sorted(tests.items()) for each in find_examples(path, text, naming, called=called)
+    )
     known = [each for each in examples if _calls_project(each, project)]
     reported: set[str] = set()
     for group in _group_by_call(known).values():
@@ -119,6 +125,13 @@ def check_repeated_failures(
 
 def _calls_project(example: CallExample, project: frozenset[str]) -> bool:
     return any(example.call.startswith(f"{name}.") or f"({name}." in example.call for name in project)
+
+
+def _list_called_names(examples: Iterable[CallExample], project: frozenset[str]) -> frozenset[str]:
+    """Return the names in the calls, without their modules. A test with the same call mentions one of them."""
+    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(project)))})(?:\.\w+)*") if project else None
+    found = (name for each in examples if names for name in names.findall(each.call))
+    return frozenset(name.rpartition(".")[2] for name in found)
 
 
 def _group_by_call(examples: Iterable[CallExample]) -> dict[str, list[CallExample]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "RED208",
         "a new test can be skipped or expected to fail",
         "With skip, skipif, xfail or importorskip, the result no longer depends on the subject. A condition on "
-        "the platform is allowed.",
+        "the platform, on another library or on a missing file is allowed.",
         bad="@pytest.mark.skipif(not hasattr(shop, 'earn'), reason='later')\ndef test_earn():\n    assert earn(5) == 1",
         good="@pytest.mark.skipif(sys.platform == 'win32', reason='no fork there')\n"
         "def test_earn():\n"
@@ -122,6 +123,9 @@ _NOT_PLATFORM = frozenset(
 )
 
 
+_ENVIRONMENT_ERRORS = frozenset(
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, OSError)
+)
 _RUNTIME_MARKERS = frozenset({"request.applymarker", "request.node.add_marker"})
 
 
@@ -290,13 +294,26 @@ class _Conditions:
             and all(self.is_about_machine(value, depth + 1) for value in constants)
         )
 
+    def is_project_constant(self, condition: ast.expr) -> bool:
+        """Return whether the condition is a constant of the project, as in `skipif(not WIN)`.
+
+        If GREEN changes it so that a test of the story is skipped, the test no longer passes, and GREEN is refused.
+        """
+        if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
+            return self.is_project_constant(condition.operand)
+        module, _, name = resolve_name(get_dotted_name(condition), self.imports).rpartition(".")
+        return name.isupper() and module.partition(".")[0] in self.project
+
     def _names_project(self, value: object) -> bool:
         return isinstance(value, str) and value.partition(".")[0] in self.project
 
 
 def _find_skips(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -> Iterator[tuple[str, ast.AST]]:
     excused = {
-        id(inner) for place in ast.walk(node) if _is_platform_condition(place, asked) for inner in ast.walk(place)
+        id(inner)
+        for place in ast.walk(node)
+        if _is_platform_condition(place, asked) or _is_about_environment(place, imports, asked)
+        for inner in ast.walk(place)
     }
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute | ast.Name) and id(inner) not in excused:
@@ -306,7 +323,7 @@ def _find_skips(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -
 
 
 def _is_platform_condition(node: ast.AST, asked: _Conditions) -> bool:
-    """Return whether the skip depends only on the platform, as in `skipif(sys.platform == "win32")`."""
+    """Return whether the skip depends only on the platform or a constant, as in `skipif(sys.platform == "win32")`."""
     condition: ast.expr | None = None
     if (
         isinstance(node, ast.Call)
@@ -316,7 +333,23 @@ def _is_platform_condition(node: ast.AST, asked: _Conditions) -> bool:
         condition = node.args[0]
     elif isinstance(node, ast.If):
         condition = node.test
-    return condition is not None and asked.is_about_machine(condition)
+    return condition is not None and (asked.is_about_machine(condition) or asked.is_project_constant(condition))
+
+
+def _is_about_environment(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -> bool:
+    """Return whether only a missing library or file skips, as in `importorskip("numpy")`.
+
+    Where it is missing, the skipped test proves nothing, and the gates say so.
+    """
+    if isinstance(node, ast.ExceptHandler):
+        caught = {
+            get_dotted_name(x) for x in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]) if x
+        }
+        return bool(caught) and caught <= _ENVIRONMENT_ERRORS
+    if isinstance(node, ast.Call) and resolve_name(get_dotted_name(node.func), imports) == "pytest.importorskip":
+        named = [x.value for x in node.args[:1] if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+        return bool(named) and named[0].partition(".")[0] not in asked.project
+    return False
 
 
 def _check_empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:

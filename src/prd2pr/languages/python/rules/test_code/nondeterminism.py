@@ -74,6 +74,7 @@ _IDENTIFIER_CALLS = {
 }
 _EXACT_TIME_CALLS = frozenset({"time.time", "datetime.datetime.now", "datetime.datetime.utcnow"})
 _CLOCK_CONTROL = re.compile(r"freez|patch|setattr|travel|mock|fake|clock", re.IGNORECASE)  # the clock may be frozen
+_FROZEN_TIME = re.compile(r"freeze_time|freezer|time_machine|travel\(")
 _WORDS = """
     random token salt hash digest uuid guid uniq nonce secret passw shuffl draw dice roll sampl jitter noise fresh next
     sequen increas generat differ distinct chance ticket id ids port bucket shard counter tick clock time now stamp
@@ -136,7 +137,10 @@ def _check_moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
             message = f"`{call}` has a different value in every run, so nothing can equal it"
             yield _make_fact("RED505", module, node, message, test.id)
         elif (
-            isinstance(node, ast.Compare) and _compares_equality(node) and _list_called_names(node, own) & _CLOCK_CALLS
+            isinstance(node, ast.Compare)
+            and _compares_equality(node)
+            and _list_called_names(node, own) & _CLOCK_CALLS
+            and not _FROZEN_TIME.search(unparse_node(test.node))
         ):
             yield _make_fact(
                 "RED506",
@@ -177,6 +181,8 @@ def _is_list_of_set(node: ast.expr) -> bool:
 
 def _find_unpredictable_call(node: ast.Compare, suite: Suite, test: DeclaredTest, imports: Mapping[str, str]) -> str:
     """Return the call whose unpredictable value is compared, such as `uuid4` in `slug("a") == uuid4().hex`."""
+    if _compares_identity(node, test):
+        return ""
     for side in (node.left, *node.comparators):
         value = _resolve_single_use(side, test) if isinstance(side, ast.Name) else side
         calls = _list_called_names(value, imports) - {"", "str", "repr", "int", "hex", "len", "object"}
@@ -190,6 +196,16 @@ def _find_unpredictable_call(node: ast.Compare, suite: Suite, test: DeclaredTest
         ):
             return min(calls) if resolve_name(get_dotted_name(value.func), imports) in calls else ""
     return ""
+
+
+def _compares_identity(node: ast.Compare, test: DeclaredTest) -> bool:
+    """Return whether every side is an `id(…)`, as in `before = id(cart); cart += more; assert id(cart) == before`."""
+    bound = [pair for each in ast.walk(test.node) for pair in find_bindings(each)]
+    for side in (node.left, *node.comparators):
+        values = [value for key, value in bound if isinstance(side, ast.Name) and key == side.id] or [side]
+        if not all(isinstance(value, ast.Call) and get_dotted_name(value.func) == "id" for value in values):
+            return False
+    return True
 
 
 def _resolve_single_use(name: ast.Name, test: DeclaredTest) -> ast.expr:
