@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeGuard
 
+from prd2pr.languages.python.test_model.data_flow import may_change
 from prd2pr.languages.python.test_model.module import (
     DeclaredTest,
     FunctionNode,
@@ -184,6 +185,7 @@ class _ExampleReader:
         names = dict(bindings)
         result_variables: dict[str, str] = {}
         for statement in body:
+            changed = [name for name in result_variables if may_change(statement, {name})]
             if isinstance(statement, ast.Assign) and (parts := self._unpack(statement, names)):
                 names.update(parts)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -201,6 +203,8 @@ class _ExampleReader:
                 yield from self.read_body(helper.body, _bind_arguments(helper, arguments, named), depth + 1)
             elif not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass | ast.Assert):
                 self.first = self.first and _is_docstring(statement)
+            # From here on, the variable may have another value.
+            result_variables.update((name, f"{name}@{statement.lineno}") for name in changed)
 
     def _unpack(self, statement: ast.Assign, names: Bindings) -> dict[str, ast.expr]:
         """Return the names that an unpacking such as `celsius, kelvin = row` binds."""
@@ -311,8 +315,10 @@ class _NameResolver(ast.NodeTransformer):
 def _find_compared_sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Compare):
         compare = statement.test
-        if len(compare.ops) == 1 and isinstance(compare.ops[0], ast.Eq | ast.Is):
-            return compare.left, compare.comparators[0]
+        sides = compare.left, compare.comparators[0]
+        same = isinstance(compare.ops[0], ast.Is) and any(isinstance(side, ast.Constant) for side in sides)
+        if len(compare.ops) == 1 and (same or isinstance(compare.ops[0], ast.Eq)):
+            return sides
     call = statement.value if isinstance(statement, ast.Expr) else None
     if (
         isinstance(call, ast.Call)

@@ -7,7 +7,7 @@ treats a value as live when in doubt, so that the rules do not report honest tes
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -130,6 +130,23 @@ def find_bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             )
 
 
+def may_change(statement: ast.stmt, names: Container[str]) -> bool:
+    """Return whether the statement may change an object with one of these names, as `cart += more` and `cart.add(1)`.
+
+    An assertion changes it only if it calls one of its methods.
+    """
+    if _is_assertion(statement):
+        calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+        return any(isinstance(called, ast.Attribute) and get_root_name(called) in names for called in calls)
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(statement))
+
+
+def _is_assertion(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    called = get_dotted_name(call.func) if isinstance(call, ast.Call) else ""
+    return isinstance(statement, ast.Assert) or called.startswith("self.assert")
+
+
 def _find_touched_names(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
     """Return the dead names that become live because of this node."""
     bound = list(find_bindings(node))
@@ -238,7 +255,7 @@ def uses_subject(scope: TestScope) -> bool:
         decorators = list(function.decorator_list)
         if any(_node_uses_subject(node, scope, local) for node in (*function.body, *decorators)):
             return True
-    around = [*scope.statements, *scope.used_classes, *scope.class_assignments]
+    around = [*scope.statements, *scope.used_classes, *scope.nested_classes, *scope.class_assignments]
     return any(_node_uses_subject(node, scope, set()) for node in around) or runs_subject(scope)
 
 

@@ -7,7 +7,7 @@ import builtins
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
 
@@ -56,6 +56,10 @@ class TestModule:
     tree: ast.Module
     tests: tuple[DeclaredTest, ...]
     naming: TestNaming = DEFAULT_NAMING
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
 
 
 @lru_cache(maxsize=512)

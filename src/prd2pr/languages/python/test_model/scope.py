@@ -97,8 +97,11 @@ class TestScope:
             "ABC",
             "Generic",
         }
-        names = [get_dotted_name(base).rpartition(".")[2] for owner in self._list_owners() for base in owner.bases]
-        return any(name not in known for name in names)
+        bases = [get_dotted_name(base) for owner in self._list_owners() for base in owner.bases]
+        local = self.suite.classes
+        return any(
+            base.rpartition(".")[2] not in known or (base not in local and self.is_subject(base)) for base in bases
+        )
 
     @cached_property
     def fixtures(self) -> dict[str, FunctionNode]:
@@ -177,6 +180,14 @@ class TestScope:
         nodes = (*self.reachable_functions, *self.test.owners) if others else ()
         names = {x.id for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name)}
         return [node for name, node in others.items() if name in names]
+
+    @cached_property
+    def nested_classes(self) -> list[ast.ClassDef]:
+        """Classes in the body of the test's classes that the test uses, as in `self.Schema()`."""
+        nodes = (node for function in self.reachable_functions for node in ast.walk(function))
+        names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        inside = (node for owner in self._list_owners() for node in owner.body)
+        return [node for node in inside if isinstance(node, ast.ClassDef) and node.name in names]
 
     @cached_property
     def class_assignments(self) -> list[ast.stmt]:

@@ -34,7 +34,7 @@ _VALUE_TYPES = frozenset(f"{_VALUES} {_COLLECTIONS}".split())
 
 
 def check_equality(module: SourceModule) -> Iterator[SourceFault]:
-    for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
+    for owner in (node for node in module.nodes if isinstance(node, ast.ClassDef)):
         for item in owner.body:
             compares = _get_equality_method(item)
             if compares is None:
@@ -71,7 +71,7 @@ def _find_assigned_equality(module: SourceModule) -> Iterator[tuple[str, Functio
     Examples are `setattr(N, "__eq__", …)`, `N.__eq__ = …` and `type("N", …)`.
     """
     functions = {node.name: node for node in module.tree.body if isinstance(node, FunctionNode)}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         pairs: list[tuple[str, ast.expr]] = []
         if (
             isinstance(node, ast.Call)

@@ -190,11 +190,11 @@ def _decides_by_text(node: ast.AST) -> bool:
 def check_frame_inspection(module: SourceModule) -> Iterator[SourceFault]:
     excused = {
         id(inner)
-        for function in ast.walk(module.tree)
+        for function in module.nodes
         if isinstance(function, FunctionNode) and _asks_only_for_package(function, module)
         for inner in ast.walk(function)
     }
-    for node in (each for each in ast.walk(module.tree) if id(each) not in excused):
+    for node in (each for each in module.nodes if id(each) not in excused):
         if isinstance(node, ast.Attribute | ast.Name) and (name := module.resolve(node)) in _FRAME_CALLS:
             yield make_source_fault("GRN403", node, f"inspects the frames of its callers: `{name}`")
         elif isinstance(node, ast.Attribute) and node.attr in _FRAME_ATTRIBUTES:
@@ -208,8 +208,8 @@ def check_frame_inspection(module: SourceModule) -> Iterator[SourceFault]:
 
 
 def check_process_control(module: SourceModule) -> Iterator[SourceFault]:
-    functions = {node.name: node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)}
-    for node in ast.walk(module.tree):
+    functions = {node.name: node for node in module.nodes if isinstance(node, FunctionNode)}
+    for node in module.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and (name := module.resolve(node)) in _HARD_EXITS:
             yield make_source_fault("GRN404", node, f"exits the process and bypasses the test runner: `{name}`")
     for name, call in module.iterate_calls():
@@ -226,7 +226,7 @@ def _check_orphan_processes(module: SourceModule) -> Iterator[SourceFault]:
     if "os.fork" in names and not names & _PROCESS_WAITS:
         call = next(call for name, call in module.iterate_calls() if name == "os.fork")
         yield make_source_fault("GRN404", call, "leaves a process running: `os.fork` without waiting for it")
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         call_of = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call_of, ast.Call) or module.resolve(call_of.func) != "subprocess.Popen":
             continue
@@ -270,7 +270,7 @@ def check_dynamic_attributes(module: SourceModule) -> Iterator[SourceFault]:
             yield make_source_fault(
                 "GRN406", node, "the module's `__getattr__` accepts any name and never raises AttributeError"
             )
-    for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
+    for owner in (node for node in module.nodes if isinstance(node, ast.ClassDef)):
         for item in owner.body:
             if isinstance(item, FunctionNode) and item.name == "__getattr__" and _always_has_attribute(item):
                 message = f"`{owner.name}.__getattr__` returns a value for any name, whatever the object contains"
@@ -332,7 +332,7 @@ def _is_named_call(call: ast.Call) -> bool:
 
 
 def check_patches(module: SourceModule) -> Iterator[SourceFault]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         for target in _list_assigned_targets(node):
             name = module.resolve(target.value if isinstance(target, ast.Subscript) else target)
             if _is_standard_library(name, module) or (isinstance(target, ast.Subscript) and name == "sys.modules"):
@@ -360,7 +360,7 @@ def _check_import_machinery(module: SourceModule) -> Iterator[SourceFault]:
             "sys.path_importer_cache",
         }:
             yield make_source_fault("GRN407", call, f"changes how every import is resolved: `{name}`")
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         for target in node.targets if isinstance(node, ast.Delete) else ():
             if isinstance(target, ast.Subscript) and module.resolve(target.value) == "sys.modules":
                 yield make_source_fault("GRN407", node, "removes a module from `sys.modules`")
@@ -398,7 +398,7 @@ def _is_standard_library(name: str, module: SourceModule) -> bool:
 
 
 def check_swallowed_exceptions(module: SourceModule) -> Iterator[SourceFault]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if (
             isinstance(node, ast.ExceptHandler)
             and _is_broad_handler(node)
@@ -463,7 +463,7 @@ def _does_nothing(node: ast.stmt) -> bool:
 
 def check_call_counters(module: SourceModule) -> Iterator[SourceFault]:
     """Report functions whose result depends on the number of calls."""
-    for function in (node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)):
+    for function in (node for node in module.nodes if isinstance(node, FunctionNode)):
         shared = {
             name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
         }

@@ -75,7 +75,7 @@ _ENVIRONMENT_NAMES = frozenset({*_CI_NAMES, *_TEST_NAMES})
 
 
 def check_runner_detection(module: SourceModule) -> Iterator[SourceFault]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         yield from _check_runner_imports(node)
         if (name := _find_runner_check(node, module)) is not None:
             yield make_source_fault("GRN401", node, f"checks whether a test is running: `{name}`")
@@ -169,7 +169,7 @@ def check_test_reading(module: SourceModule) -> Iterator[SourceFault]:
                 text = get_constant_text(argument)
                 if _is_test_path(text):
                     yield make_source_fault("GRN411", call, f"source reads the tests: `{text}`")
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         text = get_constant_text(node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ""
         if _is_test_path(text) and text.endswith(".py"):
             yield make_source_fault("GRN411", node, f"source uses the path of a test: `{text}`")
@@ -189,7 +189,7 @@ def _check_own_directory_reads(module: SourceModule) -> Iterator[SourceFault]:
         if isinstance(node, ast.Assign) and _is_own_directory(node.value, set())
         for target in node.targets
     }
-    functions = [node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)]
+    functions = [node for node in module.nodes if isinstance(node, FunctionNode)]
     inside = {id(x) for function in functions for x in ast.walk(function)}
     top = [node for node in module.tree.body if not isinstance(node, FunctionNode | ast.ClassDef)]
     for scope in (*functions, *top):
@@ -229,7 +229,7 @@ def _is_own_directory(node: ast.expr, homes: set[str]) -> bool:
 def check_environment_detection(module: SourceModule) -> Iterator[SourceFault]:
     words = _find_text_constants(module.tree)
     modules = _find_aliases(module, "sys.modules")
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         yield from _check_indirect_sys(node, module)
         yield from _check_loaded_modules(node, module, words, modules)
         yield from _check_searches(node, module)
@@ -324,7 +324,7 @@ def _find_aliases(module: SourceModule, name: str) -> frozenset[str]:
     """Return the name and its aliases."""
     aliases = [
         target.id
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Assign) and module.resolve(node.value) == name
         for target in node.targets
         if isinstance(target, ast.Name)

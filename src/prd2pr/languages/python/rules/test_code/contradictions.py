@@ -13,7 +13,7 @@ from prd2pr.domain.results.finding_kind import FindingKind, define_error
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.languages.python.examples import CallExample, find_examples
 from prd2pr.languages.python.test_model.constants import UNKNOWN
-from prd2pr.languages.python.test_model.data_flow import Liveness, analyze_liveness, find_bindings
+from prd2pr.languages.python.test_model.data_flow import Liveness, analyze_liveness, find_bindings, may_change
 from prd2pr.languages.python.test_model.equations import (
     AssertedEquation,
     find_asserted_comparisons,
@@ -201,7 +201,17 @@ def _is_certain_conflict(first: AssertedEquation, second: AssertedEquation, call
         for value in call.args
     )
     adjacent = second.position - first.position <= 1
-    return same_value or (numbers and adjacent and len(getattr(call, "args", [])) > 1)
+    return (same_value and not _changes_between(first, second, call)) or (
+        numbers and adjacent and len(getattr(call, "args", [])) > 1
+    )
+
+
+def _changes_between(first: AssertedEquation, second: AssertedEquation, value: ast.expr) -> bool:
+    """Return whether a statement between the two assertions may change the value, as in `x = Bits(4); x.append(1)`."""
+    nodes = list(ast.walk(first.scope.test.node))
+    names = {name for node in nodes for name, bound in find_bindings(node) if bound is value}
+    statements = [node for node in nodes if isinstance(node, ast.stmt) and first.line <= node.lineno < second.line]
+    return any(may_change(each, names) for each in statements)
 
 
 def _check_never_true(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
@@ -252,14 +262,22 @@ def _check_conflicting_rows(module: TestModule, test: DeclaredTest) -> Iterator[
         column = _find_expected_column(test, names)
         if column is None:
             continue
-        seen: dict[str, str] = {}
+        seen: dict[str, ast.expr] = {}
         for row in call.args[1].elts:
-            cells = [ast.dump(cell) for cell in row.elts] if isinstance(row, ast.Tuple | ast.List) else []
+            cells = list(row.elts) if isinstance(row, ast.Tuple | ast.List) else []
             if len(cells) == len(names):
                 expected = cells.pop(column)
-                if seen.setdefault("|".join(cells), expected) != expected:
+                if _differ(seen.setdefault("|".join(map(ast.dump, cells)), expected), expected):
                     message = f"two rows expect different results for the same input: `{unparse_node(row)}`"
                     yield _make_fact("RED310", module, row.lineno, message, test.id)
+
+
+def _differ(one: ast.expr, other: ast.expr) -> bool:
+    """Return whether two expected values certainly differ. Two names, such as `ns.I` and `ns.INT`, may be equal."""
+    try:
+        return bool(ast.literal_eval(one) != ast.literal_eval(other))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
 
 
 def _find_expected_column(test: DeclaredTest, names: list[str]) -> int | None:

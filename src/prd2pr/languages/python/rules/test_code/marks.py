@@ -137,10 +137,10 @@ def check_marks(suite: Suite) -> Iterator[Fact]:
     asked = _Conditions(imports, _find_module_constants(module), suite.context.project_modules)
     yield from _check_module_skips(suite, tests, asked)
     yield from _check_runtime_skips(suite, asked)
-    yield from _check_generated_tests(module)
+    yield from _check_generated_tests(module, asked.constants)
     for test in tests:
         yield from _check_skips(module, test, asked)
-        yield from _check_empty_parameters(module, test, imports)
+        yield from _check_empty_parameters(module, test, asked)
         yield from _check_yields(module, test)
         yield from _check_unawaited(module, test, imports)
 
@@ -237,7 +237,7 @@ def _check_runtime_skips(suite: Suite, asked: _Conditions) -> Iterator[Fact]:
     """Report fixtures that skip depending on the subject, and tests that mark themselves at run time."""
     module, imports = suite.module, suite.own.imports
     subject_names = {name for name, full in imports.items() if full.partition(".")[0] in suite.context.project_modules}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, FunctionNode) and is_fixture(node):
             branches = [x for x in ast.walk(node) if isinstance(x, ast.If) and _mentions_name(x.test, subject_names)]
             for name, place in (use for question in branches for use in _find_skips(question, imports, asked)):
@@ -250,14 +250,14 @@ def _mentions_name(node: ast.expr, names: set[str]) -> bool:
     return any(isinstance(x, ast.Name) and x.id in names for x in ast.walk(node))
 
 
-def _check_generated_tests(module: TestModule) -> Iterator[Fact]:
+def _check_generated_tests(module: TestModule, constants: Mapping[str, ast.expr]) -> Iterator[Fact]:
     for function in module.tree.body:
         if isinstance(function, FunctionNode) and function.name == "pytest_generate_tests":
             for call in (x for x in ast.walk(function) if isinstance(x, ast.Call)):
                 over = (
                     call.args[1] if get_dotted_name(call.func).endswith(".parametrize") and len(call.args) > 1 else None
                 )
-                if over is not None and _is_empty_list(over, module):
+                if over is not None and _is_empty_list(over, constants):
                     yield _make_fact(
                         "RED209", module, call, "tests are generated from an empty list, so none of them runs"
                     )
@@ -294,15 +294,24 @@ class _Conditions:
             and all(self.is_about_machine(value, depth + 1) for value in constants)
         )
 
-    def is_project_constant(self, condition: ast.expr) -> bool:
-        """Return whether the condition is a constant of the project, as in `skipif(not WIN)`.
+    def is_settled(self, condition: ast.expr) -> bool:
+        """Return whether the machine, a constant of the project or another library decides, as in `skipif(not WIN)`.
 
-        If GREEN changes it so that a test of the story is skipped, the test no longer passes, and GREEN is refused.
+        If GREEN changes such a constant so that a test of the story is skipped, the test does not pass, and GREEN is
+        refused.
         """
-        if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
-            return self.is_project_constant(condition.operand)
+        match condition:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.is_settled(operand)
+            case ast.BoolOp(values=values):
+                return all(map(self.is_settled, values))
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]
+            ):
+                return name in self.imports and self.imports[name].partition(".")[0] not in self.project
         module, _, name = resolve_name(get_dotted_name(condition), self.imports).rpartition(".")
-        return name.isupper() and module.partition(".")[0] in self.project
+        is_constant = name.isupper() and module.partition(".")[0] in self.project
+        return is_constant or self.is_about_machine(condition)
 
     def _names_project(self, value: object) -> bool:
         return isinstance(value, str) and value.partition(".")[0] in self.project
@@ -323,7 +332,7 @@ def _find_skips(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -
 
 
 def _is_platform_condition(node: ast.AST, asked: _Conditions) -> bool:
-    """Return whether the skip depends only on the platform or a constant, as in `skipif(sys.platform == "win32")`."""
+    """Return whether the skip depends only on what is settled, as in `skipif(sys.platform == "win32")`."""
     condition: ast.expr | None = None
     if (
         isinstance(node, ast.Call)
@@ -333,7 +342,7 @@ def _is_platform_condition(node: ast.AST, asked: _Conditions) -> bool:
         condition = node.args[0]
     elif isinstance(node, ast.If):
         condition = node.test
-    return condition is not None and (asked.is_about_machine(condition) or asked.is_project_constant(condition))
+    return condition is not None and asked.is_settled(condition)
 
 
 def _is_about_environment(node: ast.AST, imports: Mapping[str, str], asked: _Conditions) -> bool:
@@ -352,24 +361,24 @@ def _is_about_environment(node: ast.AST, imports: Mapping[str, str], asked: _Con
     return False
 
 
-def _check_empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
+def _check_empty_parameters(module: TestModule, test: DeclaredTest, asked: _Conditions) -> Iterator[Fact]:
     decorators = [*test.node.decorator_list, *(item for owner in test.owners for item in owner.decorator_list)]
     for call in (item for item in decorators if isinstance(item, ast.Call)):
-        if resolve_name(get_dotted_name(call.func), imports) != "pytest.mark.parametrize":
+        if resolve_name(get_dotted_name(call.func), asked.imports) != "pytest.mark.parametrize":
             continue
         values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "argvalues")]
-        if any(_is_empty_list(value, module) for value in values):
+        if any(_is_empty_list(value, asked.constants) for value in values):
             yield _make_fact(
                 "RED209", module, call, f"`{test.name}` is parametrized with an empty list, so it never runs", test.id
             )
 
 
-def _is_empty_list(value: ast.expr, module: TestModule) -> bool:
+def _is_empty_list(value: ast.expr, constants: Mapping[str, ast.expr]) -> bool:
     """Return whether the value is an empty list.
 
     This includes `[n for n in ROWS if n > 9]` if no row matches.
     """
-    rows = evaluate_literals(value, _find_module_constants(module)) if _unroll_if_empty(value) is None else []
+    rows = evaluate_literals(value, constants) if _unroll_if_empty(value) is None else []
     return rows is not NOT_EVALUATED and hasattr(rows, "__len__") and not len(rows)
 
 
@@ -381,8 +390,8 @@ def _unroll_if_empty(value: ast.expr) -> list[ast.expr] | None:
 
 def _find_module_constants(module: TestModule) -> dict[str, ast.expr]:
     """Return the module-level names that are bound once and never modified."""
-    stored = Counter(x.id for x in ast.walk(module.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
-    changed = {name for node in ast.walk(module.tree) for name in _find_modified_names(node)}
+    stored = Counter(x.id for x in module.nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+    changed = {name for node in module.nodes for name in _find_modified_names(node)}
     return {
         name: node.value
         for node in module.tree.body

@@ -234,7 +234,7 @@ def _check_module_wide_mocks(suite: Suite) -> Iterator[Fact]:
             if each.name in planned or not isinstance(node, FunctionNode):
                 message = f"replaces `{each.owner}.{each.name}` for every test"
                 yield Fact(code="RED405", path=module.path, line=each.line, message=message)
-    for place in ast.walk(module.tree):
+    for place in module.nodes:
         if _replaces_module(place, probe):
             message = "replaces a module of the project in `sys.modules`"
             yield Fact(code="RED405", path=module.path, line=getattr(place, "lineno", 0), message=message)
@@ -243,7 +243,7 @@ def _check_module_wide_mocks(suite: Suite) -> Iterator[Fact]:
 def _make_module_scope(suite: Suite) -> TestScope | None:
     """Return a scope for the whole module. A conftest has no test, so one of its functions is used."""
     module = suite.module
-    functions = [node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)]
+    functions = [node for node in module.nodes if isinstance(node, FunctionNode)]
     if module.tests:
         return TestScope(suite, module.tests[0])
     empty = ast.parse("def nothing(): pass").body[0]
