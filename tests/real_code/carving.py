@@ -182,7 +182,7 @@ def _carve_definition(
 
 
 def _carve_whole_module(path: str, sources: Mapping[str, str], tests: Mapping[str, str]) -> Iterator[Cycle]:
-    """Yield the cycle that adds a module which no other module imports, with the test files that name it."""
+    """Yield the cycle that adds a module which no other module imports, with the test files that are named after it."""
     stem = PurePosixPath(path).stem
     word = re.compile(rf"\b{re.escape(stem)}\b")
     if stem.startswith("_") or any(word.search(text) for other, text in sources.items() if other != path):
@@ -193,7 +193,7 @@ def _carve_whole_module(path: str, sources: Mapping[str, str], tests: Mapping[st
         for each, text in files.items()
         for owner, node in _list_tests(_parse(text) or ast.Module([], []))
     )
-    if 0 < len(ids) <= MAX_TESTS and not any(each.endswith(("conftest.py", "__init__.py")) for each in files):
+    if 0 < len(ids) <= MAX_TESTS and all(stem in PurePosixPath(each).stem for each in files):
         absent: Files = dict.fromkeys((path, *files))
         yield Cycle(path, NEW_MODULE, ids, absent, {path: None, **files}, {path: sources[path], **files})
 
