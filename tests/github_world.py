@@ -19,7 +19,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from fakes.github import ACTIONS_BOT, FakeGitHub, serve
 from fakes.github.bare import CLEAN, Bare
@@ -31,15 +31,17 @@ from fakes.github.events import (
     issue_event,
     pull_event,
     pushed,
+    review_event,
     schedule_event,
 )  # fmt: skip
 from fakes.github.on_issues import add_comment, edit_comment, open_issue, set_state
 from fakes.github.on_labels import put_on
 from fakes.github.on_pulls import MergeMethod, follow_branches, merge_pull
-from fakes.github.state import CheckRun, Comment, Dispatch, Issue, Level, Repository
+from fakes.github.state import CheckRun, Comment, Dispatch, Issue, Level, Repository, Review, ReviewComment
 from github_runner import Acted, Ending, Runner
 from world import BASE, COMPLETION, Blocks, World, script, show_state, with_strategy
 
+ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED"]
 PEOPLE: dict[str, Level] = {"ada": "admin", "max": "maintain", "wendy": "write", "tria": "triage", "rea": "read"}
 OUTSIDER = "nobody"
 STATUS_MARK = "<!-- prd2pr:status:"
@@ -54,6 +56,11 @@ on:
       reason: {type: string}
 jobs: {}
 """
+
+
+def _place(where: str) -> tuple[str, int | None]:
+    path, _, line = where.partition(":")
+    return path, int(line) if line else None
 
 
 @dataclass
@@ -160,6 +167,20 @@ class GitHubWorld:
         with self._writing():
             row = add_comment(self.fake, self.repo, number, by, body)
         self._happened(comment_event(self.fake, self.repo, by, "created", row))
+        return row
+
+    def review(
+        self, number: int, body: str = "", by: str = "wendy", *, state: ReviewState = "COMMENTED",
+        lines: Mapping[str, str] | None = None, pending: int | None = None,
+    ) -> Review:  # fmt: skip
+        """A submitted review with comments on lines (`path:line` → text); `pending`: its id, from before."""
+        with self._writing():
+            comments = [
+                ReviewComment(self.fake.new_id(), *_place(where), text) for where, text in (lines or {}).items()
+            ]
+            row = Review(pending or self.fake.new_id(), number, by, body, state, self.fake.stamp(), comments=comments)
+            self.repo.reviews[row.id] = row
+        self._happened(review_event(self.fake, self.repo, row))
         return row
 
     def edit_comment(self, comment: int, body: str, by: str = "ada") -> Event:

@@ -472,13 +472,14 @@ class Config(ConfigSection):
         description="Whether each commit gets a `Signed-off-by` trailer with its author: locally you, on GitHub the "
         "bot's account.",
     )
+    generic_commands: bool = Field(
+        default=True, description="Whether `/approve` is read like `/tdd approve`. `false` leaves it to other bots."
+    )
     story_jobs: int = Field(
         default=1,
         ge=1,
         le=MAX_JOBS,
-        description="Maximum number of stories in progress at the same time on GitHub, each in its own job; with "
-        "1, they run one after the other in one job. More than one requires the jobs that `prd2pr init` then adds to "
-        "the workflow.",
+        description="Maximum number of stories that are built at the same time on GitHub, each in its own job.",
     )
     models: Models = Field(default_factory=Models, description="The models to use.")
     prices: dict[NonEmpty, Price] = Field(

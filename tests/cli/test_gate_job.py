@@ -16,6 +16,7 @@ from fakes.github.fake import FakeGitHub
 from fakes.github.faults import Broken, DropAfter, DropBefore, Fault, Refused, SecondaryLimit
 from fakes.github.on_pulls import open_pull
 from fakes.github.server import serve
+from fakes.github.state import Review, ReviewComment
 from prd2pr.cli import gate_job
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.github import permissions
@@ -141,6 +142,34 @@ def test_labels_are_for_writers(gate, by):
     assert (done.outputs["go"], gate.eyes()) == ("true" if writer else "false", writer)
 
 
+def reviewed(gate: Gate, by: str, *, source: str = "octo/calc", on_line: bool = False) -> Done:
+    head = {"ref": "prd2pr/calc", "repo": {"full_name": source}}
+    pull = {"number": 1, "head": head, "base": {"ref": "main", "repo": {"full_name": "octo/calc"}}}
+    user = {"login": by, "type": "User", "id": 1}
+    part = {"comment": {"id": 7, "body": "x", "user": user}} if on_line else {"review": {"id": 7, "user": user}}
+    name, action = ("pull_request_review_comment", "created") if on_line else ("pull_request_review", "submitted")
+    return gate.event(name, {"action": action, "pull_request": pull, "sender": user, **part})
+
+
+@pytest.mark.parametrize("by", [*PEOPLE, "nobody"])
+@pytest.mark.parametrize("on_line", [False, True])
+def test_reviews_are_for_insiders(gate, by, on_line):
+    gate.fake.add_user("nobody")
+    line = ReviewComment(7, "src/a.py", 1, "x")
+    gate.repo.reviews[8] = Review(8, 1, by, "", "COMMENTED", gate.fake.stamp(), comments=[line])
+    done = reviewed(gate, by, on_line=on_line)
+    allowed = by in ("ada", "max", "wendy", "tria")
+    assert (done.status, done.outputs["go"]) == (0, "true" if allowed else "false"), done.out
+    assert done.outputs["prd"] == ("calc" if allowed else "")
+    assert [each.content for each in line.reactions] == (["eyes"] if allowed and on_line else [])
+
+
+def test_reviews_of_forks_start_nothing_and_need_no_call(gate):
+    done = reviewed(gate, "ada", source="eve/calc")
+    assert (done.status, done.outputs["go"]) == (0, "false") and "fork" in done.outputs["reason"]
+    assert gate.fake.calls == []
+
+
 def test_unrelated_events_need_no_call(gate):
     for done in (
         gate.commented("Thanks, see src/calc", "ada"),
@@ -220,7 +249,12 @@ def test_odd_payloads_start_nothing(gate, comment):
 
 
 def test_its_permissions_match_the_worker():
-    assert gate_job.REQUIRED_LEVELS == {"issue_comment": permissions.MEMBER_LEVEL, "issues": permissions.LABEL_LEVEL}
+    assert gate_job.REQUIRED_LEVELS == {
+        "issue_comment": permissions.MEMBER_LEVEL,
+        "issues": permissions.LABEL_LEVEL,
+        "pull_request_review": permissions.MEMBER_LEVEL,
+        "pull_request_review_comment": permissions.MEMBER_LEVEL,
+    }
     usual = Config()
     assert (CONFIG_PATH, usual.labels.trigger) == (gate_job.CONFIG, gate_job.DEFAULT_LABEL)
     assert usual.branch_prefix == gate_job.DEFAULT_PREFIX

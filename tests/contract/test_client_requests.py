@@ -14,6 +14,7 @@ from contract.tour import installed
 from fakes.github import FakeGitHub, transport
 from fakes.github.bare import Bare
 from fakes.github.jwt import new_key_pair
+from fakes.github.state import Review, ReviewComment
 from prd2pr.domain.forge import Annotation, CheckRun, Issue, Label
 from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
 from prd2pr.github.client.factory import make_token_source, open_hub
@@ -78,6 +79,8 @@ def use_all(hub: RecordingHub, sha: str, fake: FakeGitHub) -> None:
     assert [row.name for row in hub.check_results(sha)] == ["prd2pr / red(calc-1)"]
     hub.dispatch("prd2pr.yml", "main", {"prd": "calc"})
     assert hub.active_runs("prd2pr.yml") == frozenset()
+    assert hub.is_disabled("prd2pr.yml") is hub.is_disabled("gone.yml") is False
+    assert hub.clean("text") == "text"
     run = 4711
     fake.repo("octo/calc").at_work.add(run)
     fake.repo("octo/calc").jobs[run] = ["Story calc-1", "Story calc-2"]
@@ -115,6 +118,12 @@ def _pulls(hub: RecordingHub, fake: FakeGitHub) -> None:
     assert hub.pull(pull.number).draft is False
     fake.repo("octo/calc").auto_merge, fake.repo("octo/calc").required_checks = True, ["tests"]
     hub.enable_auto_merge(pull, "squash")
+    line = ReviewComment(7, "src/calc.py", 3, "Why?")
+    now = fake.stamp()
+    fake.repo("octo/calc").reviews[6] = Review(6, pull.number, "ada", "Hm", "CHANGES_REQUESTED", now, comments=[line])
+    (review,) = hub.reviews(pull.number)
+    assert (review.request, review.requests_changes) == ("Hm\n\nsrc/calc.py:3: Why?", True)
+    assert hub.reviews(pull.number, after=review.id) == ()
     hub.set_draft(hub.pull(pull.number), draft=True)
 
 

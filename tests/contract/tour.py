@@ -12,7 +12,7 @@ from typing import Any
 from fakes.github import FakeGitHub
 from fakes.github.handler import answer
 from fakes.github.manifests import create_app
-from fakes.github.state import App, Delivery, Installation
+from fakes.github.state import App, Delivery, Installation, Review, ReviewComment
 from fakes.github.wire import Request
 
 R = "/repos/octo/calc"
@@ -65,7 +65,7 @@ def walk(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     job, ada = api_client(fake, fake.actions_token("octo/calc")), api_client(fake, fake.user_token("ada"))
     _comments(job)
     _labels(job)
-    _pulls(job)
+    _pulls(job, fake)
     _checks(job)
     _git(job)
     _repository(job, ada)
@@ -110,7 +110,7 @@ def _labels(job: Say) -> None:
     assert [row["name"] for row in job("GET", f"{R}/issues/1")["labels"]] == ["wish"]
 
 
-def _pulls(job: Say) -> None:
+def _pulls(job: Say, fake: FakeGitHub) -> None:
     made = job(
         "POST", f"{R}/pulls", {"title": "Calc", "body": "b", "head": "prd2pr/calc", "base": "main", "draft": True}
     )
@@ -124,6 +124,9 @@ def _pulls(job: Say) -> None:
     assert ready == {"data": {"markPullRequestReadyForReview": {"pullRequest": {"isDraft": False}}}}
     seen = job("GET", f"{R}/pulls/{number}")
     assert (seen["title"], seen["draft"], seen["commits"], seen["changed_files"]) == ("Calc!", False, 1, 1)
+    line = ReviewComment(fake.new_id(), "README.md", 1, "Why?")
+    fake.repo("octo/calc").reviews[6] = Review(6, number, "ada", "", "COMMENTED", fake.stamp(), comments=[line])
+    job("POST", f"{R}/pulls/comments/{line.id}/reactions", {"content": "eyes"})
 
 
 def _checks(job: Say) -> None:

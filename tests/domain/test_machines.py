@@ -53,7 +53,7 @@ LEGAL: dict[str, dict[ProjectState, ProjectState]] = {
     "sprint status": {state: state for state in ACTIVE_OR_HELD},
     "sprint pause": {P.SPRINT_ACTIVE: P.SPRINT_PAUSED},
     "sprint resume": {P.SPRINT_PAUSED: P.SPRINT_ACTIVE},
-    "suggest_fix": {P.BLOCKED: P.SPRINT_ACTIVE},
+    "suggest_fix": {P.BLOCKED: P.SPRINT_ACTIVE, P.SPRINT_ACTIVE: P.SPRINT_ACTIVE},
     "skip_task": {P.BLOCKED: P.SPRINT_ACTIVE, P.SPRINT_ACTIVE: P.SPRINT_ACTIVE},
     "request_changes": {P.SPRINT_REVIEW: P.BACKLOG_READY},
     "feedback": {P.SPRINT_REVIEW: P.IDLE},

@@ -39,6 +39,7 @@ def test_a_second_run_with_nothing_new_requests_no_checks_or_issues(shown: GitHu
     assert looked_up(first) == looked_up(second) == []
     assert sorted(second) == [
         "/graphql",
+        "/graphql",
         "/repos/octo/calc",
         "/repos/octo/calc/actions/workflows/prd2pr.yml/runs",
         "/repos/octo/calc/issues",

@@ -23,7 +23,13 @@ from prd2pr.github.messages.markers import read_prd_marker
 from prd2pr.prd.issue_ids import make_issue_prd_id
 
 # A comment may contain a read command, for which `triage` is enough; a label starts work.
-REQUIRED_LEVELS = {"issue_comment": "triage", "issues": "write"}
+REQUIRED_LEVELS = {
+    "issue_comment": "triage",
+    "issues": "write",
+    "pull_request_review": "triage",
+    "pull_request_review_comment": "triage",
+}
+SUBJECTS = {"issue_comment": "comment", "pull_request_review": "review", "pull_request_review_comment": "comment"}
 CONFIG = ".prd2pr.yml"
 DEFAULT_LABEL, DEFAULT_PREFIX = "prd2pr", "prd2pr/"  # defaults of the configuration
 RETRYABLE_STATUSES = (429, 500, 502, 503, 504)
@@ -63,13 +69,14 @@ def decide_event() -> GateDecision:
     if name not in REQUIRED_LEVELS:
         return GateDecision(go=True, reason=f"{name or 'no event'} is checked by the worker")
     event = read_event_payload()
-    subject = get_object(event, "comment") if name == "issue_comment" else event
-    person = get_object(subject, "user" if name == "issue_comment" else "sender")
+    subject = get_object(event, SUBJECTS[name]) if name in SUBJECTS else event
+    person = get_object(subject, "user" if name in SUBJECTS else "sender")
     login = str(person.get("login") or "")
     if person.get("type") == "Bot" or login.endswith("[bot]"):
         return GateDecision(go=False, reason="commands from bots are ignored")
-    if name == "issues" and not is_trigger_label(str(get_object(event, "label").get("name") or "")):
-        return GateDecision(go=False, reason="this is not the trigger label")
+    if unwanted := explain_unwanted_subject(name, event):
+        return GateDecision(go=False, reason=unwanted)
+    pull = get_object(event, "pull_request")
     level = fetch_permission(login)
     if LEVELS.index(level) < LEVELS.index(REQUIRED_LEVELS[name]):
         return GateDecision(
@@ -79,8 +86,17 @@ def decide_event() -> GateDecision:
         go=True,
         reason=f"{login} is authorized",
         acknowledge=make_reactions_path(name, event),
-        prd=find_prd_id(get_object(event, "issue")),
+        prd=find_branch_prd_id(get_object(pull, "head")) if pull else find_prd_id(get_object(event, "issue")),
     )
+
+
+def explain_unwanted_subject(name: str, event: dict[str, Any]) -> str:
+    """Return why the label, or the pull request of a review, is none of prd2pr's, or an empty string."""
+    if name == "issues" and not is_trigger_label(str(get_object(event, "label").get("name") or "")):
+        return "this is not the trigger label"
+    pull = get_object(event, "pull_request")
+    source = get_object(get_object(pull, "head"), "repo").get("full_name")
+    return "the pull request comes from a fork" if pull and source != os.environ.get("GITHUB_REPOSITORY") else ""
 
 
 def find_prd_id(issue: dict[str, Any]) -> str:
@@ -150,9 +166,13 @@ def fetch_permission(login: str) -> str:
 
 
 def make_reactions_path(name: str, event: dict[str, Any]) -> str:
-    if name == "issue_comment":
+    """Return the API path for reactions, or "" for a review, which can have none through REST."""
+    if name == "pull_request_review":
+        return ""
+    if name in SUBJECTS:
+        place = "issues" if name == "issue_comment" else "pulls"
         comment = require_number(get_object(event, "comment").get("id"))
-        return f"{make_repository_path()}/issues/comments/{comment}/reactions"
+        return f"{make_repository_path()}/{place}/comments/{comment}/reactions"
     return f"{make_repository_path()}/issues/{require_number(get_object(event, 'issue').get('number'))}/reactions"
 
 

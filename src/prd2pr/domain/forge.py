@@ -39,6 +39,26 @@ class Comment:
 
 
 @dataclass(frozen=True)
+class Review(Comment):
+    """A submitted review. `parts` are the texts of its comments on lines, which may contain commands too."""
+
+    parts: tuple[ReviewPart, ...] = ()
+    requests_changes: bool = False
+
+    @property
+    def request(self) -> str:
+        """What the review asks for: its text, then each comment with its place."""
+        places = (f"{part.place}: {part.body}" for part in self.parts if part.body.strip())
+        return "\n\n".join(text.strip() for text in (self.body, *places) if text.strip())
+
+
+@dataclass(frozen=True)
+class ReviewPart:
+    place: str  # `src/app.py:12`, or only the file
+    body: str
+
+
+@dataclass(frozen=True)
 class Issue:
     number: int
     title: str

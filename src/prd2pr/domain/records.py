@@ -254,9 +254,10 @@ class Spend(Record):
 
 
 class Cursor(Record):
-    """The position up to which the comments of one issue or pull request have been processed."""
+    """The position up to which the comments, or the reviews, of one issue or pull request have been processed."""
 
     number: int
+    kind: Literal["comment", "review"] = "comment"  # reviews have ids of their own
     comment: int  # the last comment that was processed, possibly only in part
     commands: int | None = None  # the number of its commands that are done; None for all
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from prd2pr.domain.forge import Comment, PermissionLevel, Reaction
-from prd2pr.domain.records import Cursor, Status
+from prd2pr.domain.forge import Comment, PermissionLevel, Reaction, Review
+from prd2pr.domain.records import Cursor, ProjectState, Status
 from prd2pr.domain.wording import clean_line
 from prd2pr.errors import HubProblem
 from prd2pr.github.client.hub import GitHubHub
 from prd2pr.github.commands.parser import (
     MAX_REPLIES,
+    MAX_TEXT_LENGTH,
     USE_A_NEW_COMMENT,
     BadArguments,
     ParsedCommand,
@@ -47,7 +48,7 @@ from prd2pr.github.permissions import (
     read_commands,
 )
 from prd2pr.retry import RetryPolicy
-from prd2pr.state.cursors import ProcessedItem, count_commands_done, find_first_unread
+from prd2pr.state.cursors import CursorKind, ProcessedItem, count_commands_done, find_first_unread
 from prd2pr.views.models import NextStep
 from prd2pr.workflow.interfaces import Clock
 
@@ -65,12 +66,17 @@ class PendingCommand:
     parsed: ParsedLine
 
     @property
-    def key(self) -> tuple[int, int]:
-        return self.comment.id, self.index
+    def key(self) -> tuple[str, int, int, int]:
+        """Identify the command. Comments and reviews are in the order of their times, which have no fractions."""
+        return self.comment.created_at, int(self.in_review), self.comment.id, self.index
+
+    @property
+    def in_review(self) -> bool:
+        return isinstance(self.comment, Review)
 
     @property
     def marker(self) -> str:
-        return make_answer_marker(self.comment.id, self.index)
+        return make_answer_marker(self.comment.id, self.index, review=self.in_review)
 
     @property
     def reads(self) -> bool:
@@ -83,7 +89,8 @@ class PendingCommand:
     def cursor(self) -> Cursor:
         """Return the position of the cursor after this command."""
         is_last = self.index + 1 == self.total
-        return Cursor(number=self.comment.number, comment=self.comment.id, commands=None if is_last else self.index + 1)
+        done, kind = None if is_last else self.index + 1, get_cursor_kind(self.comment)
+        return Cursor(number=self.comment.number, kind=kind, comment=self.comment.id, commands=done)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,8 @@ class CommentReplies:
             answered.append(pending)
         post_once(self.hub, pending.comment.number, reply, pending.marker, commit_url=commit_url)
         # after the reply, so that a killed run leaves no reaction without a reply
-        self.react(pending.comment.id, reaction)
+        if not pending.in_review:
+            self.react(pending.comment.id, reaction)
 
     def react(self, comment: int, reaction: Reaction) -> None:
         """Add the reaction once. Reactions are cosmetic, so errors are ignored."""
@@ -135,7 +143,7 @@ class CommentReplies:
             return True
         if self.hub.find_comment(pending.comment.number, pending.marker) is not None:
             answered.append(pending)  # answered by a run that was killed before the cursor moved
-            if not pending.comment.reactions:
+            if not pending.comment.reactions and not pending.in_review:
                 self.react(pending.comment.id, "rocket" if allowed and pending.reads else "confused")
             return True
         if self._has_final_reaction(pending):
@@ -170,11 +178,12 @@ class CommandQueue:
     # the comment counts as it was in the event, even if it was edited since
     trigger: Trigger = field(default_factory=Trigger)
     numbers: list[int] = field(default_factory=list)
+    pull: int | None = None  # the pull request whose reviews are read
     # whether near misses such as `/aprove` get a reply; off where prd2pr is not involved
     suggests_near_words: bool = True
     last_refusal: str = ""  # reason why the last command was not understood or not allowed
     _caught_up: bool = False  # the event's comment was found in a list, or the retries are used up
-    _seen: set[tuple[int, int]] = field(default_factory=set)
+    _seen: set[tuple[str, int, int, int]] = field(default_factory=set)
     _levels: dict[str, PermissionLevel] = field(default_factory=dict)
     _queue: deque[PendingCommand] = field(default_factory=deque)
 
@@ -188,6 +197,9 @@ class CommandQueue:
 
     def watch(self, *numbers: int | None) -> None:
         self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
+
+    def watch_reviews(self, pull: int | None) -> None:
+        self.pull = pull if pull is not None else self.pull
 
     def take_next(self, status: Status) -> QueuedCommand | None:
         """Return the next permitted command that is not done yet, and reply to refused commands before it."""
@@ -215,7 +227,7 @@ class CommandQueue:
 
     def acknowledge(self, settled: ProcessedItem) -> None:
         """Add a reaction to a command that changed something. Such a command gets no reply."""
-        if isinstance(settled, Cursor):
+        if isinstance(settled, Cursor) and settled.kind == "comment":
             self.replies.react(settled.comment, "rocket")
 
     def requeue(self, queued: QueuedCommand) -> None:
@@ -224,7 +236,7 @@ class CommandQueue:
             self.order_queue.requeue(queued.pending)
             return
         comment = queued.pending.comment.id
-        self._seen -= {key for key in self._seen if key[0] == comment}
+        self._seen -= {key for key in self._seen if key[2] == comment}
         self.replies.forget(comment)
         self._queue.clear()
 
@@ -232,7 +244,8 @@ class CommandQueue:
 
     def _read_pending(self, status: Status) -> list[PendingCommand]:
         comments = self._read_comments(status)
-        found = [each for comment in self._with_event_text(comments) for each in self._commands_in(comment, status)]
+        both = (*self._with_event_text(comments), *self._list_reviews(status))
+        found = [each for comment in both for each in self._commands_in(comment, status)]
         return sorted((each for each in found if each.key not in self._seen), key=lambda each: each.key)
 
     def _read_comments(self, status: Status) -> list[Comment]:
@@ -253,6 +266,11 @@ class CommandQueue:
             for number in self.numbers
             for comment in self.hub.comments(number, after=find_first_unread(status, number))
         ]
+
+    def _list_reviews(self, status: Status) -> tuple[Review, ...]:
+        if self.pull is None:
+            return ()
+        return self.hub.reviews(self.pull, after=find_first_unread(status, self.pull, "review"))
 
     def _is_stale(self, comments: list[Comment], status: Status) -> bool:
         expected = self.trigger_comment
@@ -276,10 +294,12 @@ class CommandQueue:
             yield own
 
     def _commands_in(self, comment: Comment, status: Status) -> Iterator[PendingCommand]:
-        done = count_commands_done(status, comment.number, comment.id)
+        done = count_commands_done(status, comment.number, comment.id, get_cursor_kind(comment))
         if done is None:
             return
-        parsed = read_commands(comment, self.hub.me())
+        parsed = read_commands(comment, self.hub.me()) or read_review_request(comment, status)
+        if self.hub.only_tdd_commands and not is_review_request(parsed):
+            parsed = tuple(each for each in parsed if each.written.lower().startswith("/tdd"))
         for index, each in enumerate(parsed):
             if index >= done and (self.suggests_near_words or not (isinstance(each, UnknownCommand) and each.near)):
                 yield PendingCommand(comment, index, len(parsed), each)
@@ -315,6 +335,26 @@ class CommandQueue:
         if login not in self._levels:
             self._levels[login] = self.hub.permission(login)
         return self._levels[login]
+
+
+def get_cursor_kind(comment: Comment) -> CursorKind:
+    return "review" if isinstance(comment, Review) else "comment"
+
+
+def read_review_request(comment: Comment, status: Status) -> tuple[ParsedCommand, ...]:
+    """Return the command that a review without commands stands for, if it requests changes.
+
+    When all stories are done, its text becomes stories; before, it is advice for the next attempt.
+    """
+    if not isinstance(comment, Review) or comment.edited or not comment.requests_changes or not comment.request:
+        return ()
+    name = "request_changes" if status.state is ProjectState.SPRINT_REVIEW else "suggest_fix"
+    return (ParsedCommand(name, text=comment.request[:MAX_TEXT_LENGTH]),)
+
+
+def is_review_request(parsed: Iterable[ParsedLine]) -> bool:
+    """Whether the command stands for a whole review: nobody has written it."""
+    return any(isinstance(each, ParsedCommand) and not each.written for each in parsed)
 
 
 def normalize_command(parsed: ParsedLine) -> ParsedLine:

@@ -20,6 +20,7 @@ from prd2pr.github.events.events import (
     LabelAdded,
     PullClosed,
     PullReopened,
+    ReviewSubmitted,
     ScheduleTriggered,
     ServerDispatched,
     WorkflowDispatched,
@@ -106,7 +107,7 @@ def _iter_subjects(context: GitHubContext, event: Event) -> Iterator[EventSubjec
         case ScheduleTriggered():
             yield from list_active_subjects(context)
             yield from find_missed_subjects(context)
-        case PullClosed() | PullReopened():
+        case PullClosed() | PullReopened() | ReviewSubmitted():
             yield from find_subjects_of_branch(context, event.branch)
 
 

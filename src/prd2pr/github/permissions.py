@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from prd2pr.domain.forge import Actor, Comment, PermissionLevel, has_level
-from prd2pr.github.commands.parser import ParsedLine, parse_comment
+from prd2pr.domain.forge import Actor, Comment, PermissionLevel, Review, has_level
+from prd2pr.github.commands.parser import MAX_COMMANDS, ParsedLine, parse_comment
 from prd2pr.github.events.event_filter import NO_COMMAND
 from prd2pr.github.events.events import (
     AppInstalled,
@@ -22,6 +22,7 @@ from prd2pr.github.events.events import (
     LabelAdded,
     PullClosed,
     PullReopened,
+    ReviewSubmitted,
     ScheduleTriggered,
     ServerDispatched,
     WorkflowDispatched,
@@ -59,7 +60,8 @@ def read_commands(comment: Comment, me: Actor) -> tuple[ParsedLine, ...]:
         or (_is_same_actor(comment.author, me) and starts_with_marker(comment.body))
     ):
         return ()
-    return parse_comment(comment.body)
+    texts = (comment.body, *(part.body for part in comment.parts)) if isinstance(comment, Review) else (comment.body,)
+    return tuple(line for text in texts for line in parse_comment(text))[:MAX_COMMANDS]
 
 
 def is_too_old(written_at: str, now: str) -> bool:
@@ -93,7 +95,7 @@ def check_event_permission(event: Event, level: PermissionLevel, me: Actor) -> A
             return _require_level(level, "write", event.actor, me, "pushing a PRD")
         case LabelAdded():
             return _require_level(level, LABEL_LEVEL, event.actor, me, "this label")
-        case CommentCreated():
+        case CommentCreated() | ReviewSubmitted():
             return _check_comment(event, level, me)
 
 
@@ -118,7 +120,9 @@ def _check_server_dispatch(event: ServerDispatched, level: PermissionLevel, me: 
     return _require_level(level, "write", event.actor, me, "sending an order")
 
 
-def _check_comment(event: CommentCreated, level: PermissionLevel, me: Actor) -> AccessDecision:
+def _check_comment(event: CommentCreated | ReviewSubmitted, level: PermissionLevel, me: Actor) -> AccessDecision:
+    if isinstance(event, ReviewSubmitted):  # its text is not in the event
+        return _require_level(level, MEMBER_LEVEL, event.actor, me, "a review with commands")
     commands = read_commands(event.comment, me)
     if not commands:
         return Denied(NO_COMMAND)

@@ -166,6 +166,7 @@ def watch_comments(run: PrdRun) -> None:
         run.tracking = run.links.tracking.number
     trigger_comment = run.queue.trigger_comment
     run.queue.order_queue.pull = run.pull.number if run.pull else None
+    run.queue.watch_reviews(run.pull.number if run.pull else None)
     run.queue.watch(
         run.pull.number if run.pull else None,
         run.session.target.issue,

@@ -32,6 +32,7 @@ from prd2pr.github.events.events import (
     Event,
     EventIgnored,
     LabelAdded,
+    ReviewSubmitted,
     ScheduleTriggered,
     ServerDispatched,
     WorkflowDispatched,
@@ -119,7 +120,8 @@ def refuse_event(context: GitHubContext, event: Event) -> PrdOutcome | None:
     # Commands of a member are answered one by one later. A comment by an outsider must not fail the job.
     if isinstance(event, CommentCreated) and not decision.silent:
         return None
-    return PrdOutcome("nothing-to-do" if isinstance(event, CommentCreated) else "refused", decision.reason)
+    quiet = isinstance(event, CommentCreated | ReviewSubmitted)
+    return PrdOutcome("nothing-to-do" if quiet else "refused", decision.reason)
 
 
 def handle_subject(context: GitHubContext, event: Event, subject: EventSubject) -> PrdOutcome:

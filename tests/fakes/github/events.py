@@ -7,7 +7,7 @@ from typing import Any
 
 from fakes.github import shapes
 from fakes.github.fake import FakeGitHub
-from fakes.github.state import Comment, Dispatch, Issue, Repository
+from fakes.github.state import Comment, Dispatch, Issue, Repository, Review
 
 Json = dict[str, Any]
 ZERO = "0" * 40
@@ -108,6 +108,34 @@ def pull_event(fake: FakeGitHub, repo: Repository, by: str, action: str, issue: 
         **_around(fake, repo, by),
     }  # fmt: skip
     return Event("pull_request", payload, f"refs/pull/{issue.number}/merge", issue.pull.head_sha, by)
+
+
+def review_event(fake: FakeGitHub, repo: Repository, review: Review, action: str = "submitted") -> Event:
+    """As for `pull_request`, the workflow file is that of the pull request's merge."""
+    issue = repo.issues[review.number]
+    assert issue.pull
+    page = f"{shapes.issue_page(fake, repo, issue)}#pullrequestreview-{review.id}"
+    shown = {
+        "id": review.id, "node_id": f"PRR_{review.id}", "user": shapes.user(fake, review.user), "body": review.body,
+        "state": review.state.lower(), "submitted_at": review.submitted_at, "commit_id": issue.pull.head_sha,
+        "html_url": page,
+    }  # fmt: skip
+    payload = {
+        "action": action, "review": shown, "pull_request": shapes.full_pull(fake, repo, issue),
+        **_around(fake, repo, review.user),
+    }  # fmt: skip
+    return Event("pull_request_review", payload, f"refs/pull/{issue.number}/merge", issue.pull.head_sha, review.user)
+
+
+def review_comment_event(fake: FakeGitHub, repo: Repository, review: Review, action: str = "created") -> Event:
+    made, line = review_event(fake, repo, review), review.comments[-1]
+    comment = {
+        "id": line.id, "user": shapes.user(fake, review.user), "body": line.body, "path": line.path, "line": line.line,
+        "pull_request_review_id": review.id,
+    }  # fmt: skip
+    payload = {**made.payload, "action": action, "comment": comment}
+    del payload["review"]
+    return Event("pull_request_review_comment", payload, made.ref, made.sha, made.actor)
 
 
 def dispatch_event(fake: FakeGitHub, repo: Repository, row: Dispatch) -> Event:

@@ -50,7 +50,9 @@ class Call:
 
     @property
     def writes(self) -> bool:
-        return self.method != "GET" and not (self.path == "/graphql" and b"query { viewer" in self.body)
+        return self.method != "GET" and not (
+            self.path == "/graphql" and b'"query": "query' in self.body.replace(b'":"', b'": "')
+        )
 
     def __str__(self) -> str:
         return f"{self.number} {self.method} {self.path} {self.status}"

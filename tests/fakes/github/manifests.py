@@ -17,7 +17,13 @@ KEYS = {
     "request_oauth_on_install": bool, "setup_on_update": bool,
 }  # fmt: skip
 # Which permission an event needs, by GitHub's rules.
-EVENT_NEEDS = {"push": "contents", "issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests"}
+EVENT_NEEDS = {
+    "push": "contents",
+    "issues": "issues",
+    "issue_comment": "issues",
+    "pull_request": "pull_requests",
+    "pull_request_review": "pull_requests",
+}
 
 
 def create_app(fake: FakeGitHub, manifest: Any, owner: str, slug: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint: four mutations, and the viewer query. Errors come under status 200, as on GitHub."""
+"""The GraphQL endpoint: five mutations, the viewer, and reviews. Errors come under status 200, as on GitHub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakes.github.context import Context, Route, allows, found
 from fakes.github.graphql_text import Field, NotGraphQL, parse
 from fakes.github.on_git import identity
 from fakes.github.on_pulls import missing_checks
-from fakes.github.state import LEVELS, Issue, Repository
+from fakes.github.state import LEVELS, Issue, Repository, Review
 from fakes.github.wire import Answer, Json
 
 
@@ -43,21 +43,26 @@ def _unknown(ctx: Context, message: str) -> Answer:
 def _resolve(ctx: Context, asked: Field, known: Mapping[str, Callable[[Context, Json], Json]]) -> Any:
     if asked.name not in known:
         raise GraphQLError("undefinedField", f"Field '{asked.name}' doesn't exist")
+    if asked.name == "repository":
+        return select(known[asked.name](ctx, dict(asked.arguments)), asked.selection, ctx)
     given = asked.arguments.get("input", {})
     if not isinstance(given, dict) or set(asked.arguments) - {"input"}:
         raise GraphQLError("undefinedField", f"Field '{asked.name}' doesn't accept {sorted(asked.arguments)}")
     return select(known[asked.name](ctx, given), asked.selection)
 
 
-def select(value: Any, selection: tuple[Field, ...]) -> Any:
-    """Only the selected fields; a missing one is an error."""
+def select(value: Any, selection: tuple[Field, ...], ctx: Context | None = None) -> Any:
+    """Only the selected fields; a missing one is an error. A function is a field with arguments."""
+    if isinstance(value, list):
+        return [select(each, selection, ctx) for each in value]
     if not selection or value is None:
         return value
     picked = {}
     for each in selection:
         if each.name not in value:
             raise GraphQLError("undefinedField", f"Field '{each.name}' doesn't exist")
-        picked[each.alias] = select(value[each.name], each.selection)
+        inner = value[each.name]
+        picked[each.alias] = select(inner(**each.arguments) if callable(inner) else inner, each.selection, ctx)
     return picked
 
 
@@ -207,6 +212,43 @@ def viewer(ctx: Context, given: Json) -> Json:
     return {"login": who.login, "databaseId": who.id, "id": f"U_{who.id}", "__typename": who.type}
 
 
+def repository(ctx: Context, given: Json) -> Json:
+    repo = ctx.fake.state.repositories.get(f"{given['owner']}/{given['name']}".lower())
+    if repo is None or set(given) != {"owner", "name"}:
+        raise GraphQLError("NOT_FOUND", "Could not resolve to a Repository")
+    _may(ctx, repo, "pull_requests:read")
+
+    def pull_request(number: int) -> Json | None:
+        row = repo.issues.get(number)
+        if row is None or row.pull is None:
+            raise GraphQLError("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
+        return {"number": number, "reviews": lambda last: {"nodes": _reviews(ctx, repo, number, last)}}
+
+    return {"pullRequest": pull_request}
+
+
+def _reviews(ctx: Context, repo: Repository, number: int, last: int) -> list[Json]:
+    """A pending review is only shown to its author."""
+    rows = [row for row in repo.reviews.values() if row.number == number]
+    rows = [row for row in rows if row.submitted_at or row.user == ctx.login]
+    return [_review(ctx, repo, row) for row in rows[-last:]]
+
+
+def _review(ctx: Context, repo: Repository, row: Review) -> Json:
+    who = ctx.fake.user(row.user)
+    lines = [
+        {"databaseId": each.id, "body": each.body, "path": each.path, "line": each.line, "lastEditedAt": each.edited_at}
+        for each in row.comments
+    ]
+    page = f"{shapes.issue_page(ctx.fake, repo, repo.issues[row.number])}#pullrequestreview-{row.id}"
+    return {
+        "databaseId": row.id, "state": row.state, "body": row.body, "submittedAt": row.submitted_at,
+        "lastEditedAt": row.edited_at, "url": page,
+        "author": {"login": who.login.removesuffix("[bot]"), "__typename": who.type},
+        "comments": lambda first: {"nodes": lines[:first]},
+    }  # fmt: skip
+
+
 MUTATIONS = {
     "convertPullRequestToDraft": to_draft,
     "markPullRequestReadyForReview": to_ready,
@@ -214,7 +256,7 @@ MUTATIONS = {
     "createCommitOnBranch": create_commit,
     "updateRefs": update_refs,
 }
-QUERIES = {"viewer": viewer}
+QUERIES = {"viewer": viewer, "repository": repository}
 ROUTES = (
     Route(
         "POST", "/graphql", graphql,

@@ -183,6 +183,14 @@ def react_to_comment(ctx: Context) -> Answer:
     return _react(ctx, ctx.comment().reactions)
 
 
+def react_to_line(ctx: Context) -> Answer:
+    lines = (line for review in ctx.repo.reviews.values() for line in review.comments)
+    row = next((each for each in lines if each.id == ctx.number("comment_id")), None)
+    if row is None:
+        raise not_found()
+    return _react(ctx, row.reactions)
+
+
 def react_to_issue(ctx: Context) -> Answer:
     return _react(ctx, ctx.issue().reactions)
 
@@ -312,6 +320,10 @@ ROUTES = (
         body=_CONTENT, required=_CONTENT,
     ),
     Route("DELETE", f"{R}/issues/comments/{{comment_id}}/reactions/{{reaction_id}}", delete_comment_reaction, _TALK),
+    Route(
+        "POST", f"{R}/pulls/comments/{{comment_id}}/reactions", react_to_line, "pull_requests:write",
+        body=_CONTENT, required=_CONTENT,
+    ),
     Route("GET", f"{R}/issues/{{number}}/reactions", list_issue_reactions, _READ, query=_REACTIONS),
     Route("POST", f"{R}/issues/{{number}}/reactions", react_to_issue, _TALK, body=_CONTENT, required=_CONTENT),
     Route("DELETE", f"{R}/issues/{{number}}/reactions/{{reaction_id}}", delete_issue_reaction, _TALK),

@@ -46,6 +46,30 @@ class Comment:
 
 
 @dataclass
+class ReviewComment:
+    """A comment on a line of the diff, which is always part of a review."""
+
+    id: int
+    path: str
+    line: int | None
+    body: str
+    edited_at: str | None = None
+    reactions: list[Reaction] = field(default_factory=list)
+
+
+@dataclass
+class Review:
+    id: int
+    number: int
+    user: str
+    body: str
+    state: Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "PENDING"]
+    submitted_at: str | None  # None while it is pending
+    edited_at: str | None = None
+    comments: list[ReviewComment] = field(default_factory=list)
+
+
+@dataclass
 class PullPart:
     """What a pull request has in addition to an issue."""
 
@@ -155,6 +179,7 @@ class Repository:
     labels: dict[str, Label] = field(default_factory=dict)  # by name in lower case
     issues: dict[int, Issue] = field(default_factory=dict)  # pull requests too
     comments: dict[int, Comment] = field(default_factory=dict)
+    reviews: dict[int, Review] = field(default_factory=dict)
     checks: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)

@@ -152,6 +152,7 @@ def make_github_context(
     with suppress(Prd2prError):  # the living docs then stay as they are
         if lacks_records(git, base):
             remote.fetch_ref(f"{ARCHIVES}/*")
+    hub.only_tdd_commands = not config.generic_commands
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     git.committer.account = lambda: make_account_identity(hub.me().login, hub.me().id, job.server_url)
     clock = SystemClock()

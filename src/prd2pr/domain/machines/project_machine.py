@@ -80,7 +80,7 @@ PROJECT_COMMANDS: dict[str, ProjectCommand] = {
         _command("sprint resume", {S.SPRINT_PAUSED}, S.SPRINT_ACTIVE, "Resume a paused sprint.", "/sprint resume"),
         _command(
             "suggest_fix",
-            {S.BLOCKED},
+            {S.BLOCKED, S.SPRINT_ACTIVE},
             S.SPRINT_ACTIVE,
             "Give advice for the next attempt.",
             '/suggest_fix "round half up"',

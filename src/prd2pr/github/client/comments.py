@@ -35,7 +35,7 @@ class CommentCalls(RepositoryCalls):
 
     def comment(self, number: int, body: str, *, marker: str) -> Comment:
         """Post a comment, unless we already have one with this marker, and return it."""
-        return self._ensure_comment(self.ours(), number, self.secrets.scrub(body), marker)
+        return self._ensure_comment(self.ours(), number, self.clean(body), marker)
 
     def _ensure_comment(self, ours: BotIdentities, number: int, body: str, marker: str) -> Comment:
         return ensure_marked(
@@ -48,7 +48,7 @@ class CommentCalls(RepositoryCalls):
 
     def edit_comment(self, comment: int, body: str) -> None:
         """Edit a comment, or post a new one if the current account may not edit it."""
-        address, body = self.api.path("issues", "comments", comment), self.secrets.scrub(body)
+        address, body = self.api.path("issues", "comments", comment), self.clean(body)
 
         def there() -> bool | None:
             return True if is_same_text(json_reader.read_text(self.api.get(address).get("body")), body) else None

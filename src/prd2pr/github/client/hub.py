@@ -14,6 +14,7 @@ from prd2pr.github.client.comments import CommentCalls
 from prd2pr.github.client.exchange import ApiResponse, RestCall
 from prd2pr.github.client.issues import IssueCalls
 from prd2pr.github.client.pulls import PullCalls
+from prd2pr.github.client.reviews import ReviewCalls
 from prd2pr.github.client.workflow_runs import list_unfinished_jobs
 
 
@@ -48,7 +49,7 @@ def ensure_label(api: RepositoryApi, label: Label) -> None:
         check_response(call, done)
 
 
-class GitHubHub(IssueCalls, PullCalls, CommentCalls, CheckCalls):
+class GitHubHub(IssueCalls, PullCalls, ReviewCalls, CommentCalls, CheckCalls):
     """One repository, opened by `factory.open_hub`. `close` or `with` ends the connection."""
 
     def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:

@@ -72,7 +72,7 @@ class IssueCalls(RepositoryCalls):
         self.api.create_or_find(call, closed, lambda _: True)
 
     def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> Issue:
-        text = with_marker(self.secrets.scrub(body), marker)
+        text = with_marker(self.clean(body), marker)
         wanted = {"title": self.secrets.scrub(title), "body": text, "labels": list(labels)}
         return ensure_marked(
             self.api,
@@ -96,7 +96,7 @@ class IssueCalls(RepositoryCalls):
 
         def missing() -> dict[str, Any]:
             there = json_reader.read_issue(self.api.get(address))
-            changes = find_text_changes(there, title, body, self.secrets)
+            changes = find_text_changes(there, title, None if body is None else self.clean(body), self.secrets)
             if closed is not None and closed is there.open:
                 changes["state"] = "closed" if closed else "open"
                 if closed and not planned:

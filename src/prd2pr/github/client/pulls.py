@@ -53,7 +53,7 @@ class PullCalls(RepositoryCalls):
 
         GitHub allows one per branch and base, so one by a person with write permission is accepted too.
         """
-        title, body = self.secrets.scrub(title), self.secrets.scrub(body)
+        title, body = self.secrets.scrub(title), self.clean(body)
 
         def look() -> Pull | None:
             found = self.pull_for_branch(head, base)
@@ -85,7 +85,8 @@ class PullCalls(RepositoryCalls):
 
     def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None:
         def missing() -> dict[str, Any]:
-            return find_text_changes(self._get_pull(pull.number), title, body, self.secrets)
+            text = None if body is None else self.clean(body)
+            return find_text_changes(self._get_pull(pull.number), title, text, self.secrets)
 
         edit_differences(self.api, self.api.path("pulls", pull.number), missing)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Self
 
 from prd2pr.domain.forge import Actor, BotIdentities, PermissionLevel, has_level
+from prd2pr.domain.machines.command_aliases import add_tdd_to_commands
 from prd2pr.domain.secrets import Secrets
 from prd2pr.github.client import json_reader
 from prd2pr.github.client.calls import RepositoryApi, check_response
@@ -33,6 +34,7 @@ class RepositoryCalls:
         self.secrets = secrets
         self.close = close
         self._log = say
+        self.only_tdd_commands = False  # `generic_commands: false`
         self._source = source
         self._me: Actor | None = None
 
@@ -41,6 +43,11 @@ class RepositoryCalls:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def clean(self, text: str) -> str:
+        """Return the text as it may be published: without secrets, and with the names of commands that are read."""
+        text = self.secrets.scrub(text)
+        return add_tdd_to_commands(text) if self.only_tdd_commands else text
 
     def me(self) -> Actor:
         """Return the account that writes our comments and pull requests."""

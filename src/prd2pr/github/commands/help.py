@@ -79,7 +79,10 @@ _INTRO = """# Commands in comments
 Write a command at the start of a line in a new comment below the pull request, the issue that the PRD came from, or the
 tracking issue. A comment may contain up to 20 commands; they are executed in order.
 
-- Reviews and comments on a line of the diff are not read: write a separate comment.
+- Commands in reviews and in comments on a line of the diff of prd2pr's pull request are executed too. A review that
+  requests changes and has no command is input as a whole: `/request_changes` if all stories are done, `/suggest_fix`
+  for the next attempt if not. An edited review is ignored.
+- With `generic_commands: false` in `.prd2pr.yml`, only commands that begin with `/tdd` are read.
 - Every command can also be written with `/tdd`, as in `/tdd approve` or `/tdd sprint plan`, which no other bot reads.
 - Commands are case-insensitive, and `-` and `_` are the same.
 - Commands in a quote, list, heading, table, code, HTML or link are ignored, as are those in an edited comment: write a
@@ -93,6 +96,7 @@ tracking issue. A comment may contain up to 20 commands; they are executed in or
   `/tdd run auth-2` approves the plan and builds `auth-2`. A refused command approves nothing.
 - An approval is for the branch as the status comment showed it. If someone has pushed since, nothing is approved: the
   reply names both commits, and the next approval is for the state that it shows.
+- `/suggest_fix` is also allowed in an active sprint: its text is for the next attempts, until the phase passes.
 - `/skip_task` is also allowed in an active sprint, not only in a blocked project: an aborted story would otherwise keep
   the sprint from ending. It never skips a story that can still be worked on.
 - A command that the state does not allow changes nothing; the reply lists what is allowed.

@@ -70,6 +70,11 @@ def names_prd2pr(event: dict[str, Any]) -> bool:
     return any("prd2pr" in str(text).lower() for text in (issue.get("body"), *names))
 
 
+def check_review(event: dict[str, Any]) -> str:
+    """A review can be input without a command, so its text does not decide."""
+    return "" if event.get("action") in ("submitted", "created") else NOT_A_NEW_COMMENT
+
+
 def check_issue(event: dict[str, Any]) -> str:
     return "" if event.get("action") == "labeled" else NO_LABEL_ADDED
 
@@ -89,6 +94,8 @@ FILTERS_BY_EVENT = {
     "issue_comment": check_comment,
     "issues": check_issue,
     "pull_request": check_pull,
+    "pull_request_review": check_review,
+    "pull_request_review_comment": check_review,
     "workflow_dispatch": accept_event,
     "repository_dispatch": accept_event,
     "schedule": accept_event,

@@ -76,6 +76,15 @@ class CommentCreated:
 
 
 @dataclass(frozen=True)
+class ReviewSubmitted:
+    """A review, or a comment on a line, of a pull request of this repository. Its text is read from GitHub."""
+
+    number: int
+    branch: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
 class LabelAdded:
     """An added label, with the issue's text at that time. The issue's author may have edited it since."""
 
@@ -160,6 +169,7 @@ class EventIgnored:
 Event = (
     BranchPushed
     | CommentCreated
+    | ReviewSubmitted
     | LabelAdded
     | WorkflowDispatched
     | ScheduleTriggered
@@ -238,6 +248,19 @@ def _read_comment(payload: dict[str, object]) -> Event:
     issue = read.issue
     on_pull = issue.pull_request is not None
     return CommentCreated(number, on_pull, comment, sender.actor, issue.title, issue.body)
+
+
+def _read_review(payload: dict[str, object]) -> Event:
+    if payload.get("action") not in ("submitted", "created"):
+        return EventIgnored(NOT_A_NEW_COMMENT)
+    read = PullPayload.model_validate(payload)
+    if _is_fork(read.pull_request.head, read.pull_request.base):
+        return EventIgnored("the pull request comes from a fork")
+    if read.sender is None:
+        return EventIgnored("the payload does not say who reviewed")
+    if read.sender.is_bot:
+        return _ignore_bot(read.sender)
+    return ReviewSubmitted(read.pull_request.number, read.pull_request.head.ref, read.sender.actor)
 
 
 def _read_issue(payload: dict[str, object]) -> Event:
@@ -338,6 +361,8 @@ READERS: dict[str, Callable[[dict[str, object]], Event]] = {
     "issue_comment": _read_comment,
     "issues": _read_issue,
     "pull_request": _read_pull,
+    "pull_request_review": _read_review,
+    "pull_request_review_comment": _read_review,
     "workflow_dispatch": _read_dispatch,
     "repository_dispatch": _read_dispatch,
     "schedule": _read_schedule,

@@ -38,8 +38,8 @@ def make_marker(kind: MarkerKind, *names: str) -> str:
     return f"<!-- {PREFIX}{kind}:{':'.join(names)} -->"
 
 
-def make_answer_marker(comment: int, index: int = 0) -> str:
-    return make_marker("answer", str(comment), str(index))
+def make_answer_marker(comment: int, index: int = 0, *, review: bool = False) -> str:
+    return make_marker("answer", f"{'review-' if review else ''}{comment}", str(index))
 
 
 def read_sha_marker(kind: Literal["checked", "head"], text: str) -> str:

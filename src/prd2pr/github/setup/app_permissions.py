@@ -41,6 +41,7 @@ EVENTS: tuple[Subscription, ...] = (
     Subscription("issue_comment", "commands"),
     Subscription("issues", "a label that makes an issue a PRD"),
     Subscription("pull_request", "a pull request that was closed, merged or reopened"),
+    Subscription("pull_request_review", "a review, whose requests and commands are read"),
     Subscription("push", "a pushed PRD, a moved branch"),
 )
 
