@@ -48,7 +48,17 @@ def test_helpers_that_stories_share_are_written_where_they_are_used() -> None:
     assert not find_invalid_examples(Stack(), "tests/test_a_held_out.py", SHARED, [example], ())
 
 
-@pytest.mark.parametrize("more", ["def test_a():\n    pass", "@fixture\ndef cart():\n    pass", "cents = 7"])
+def test_constants_that_stories_share_are_written_where_they_are_used() -> None:
+    shared = f"{SHARED}\nPRICE = 61\nRATES = {{'full': 19}}\n\ndef taxed():\n    return cart(PRICE)\n"
+    example = HiddenExample(1, "shop-1.c1", "assert taxed().total() == 61")
+    text = write_example_file(Stack(), shared, [example])
+    assert "PRICE = 61\n" in text and text.index("PRICE = 61") < text.index("def taxed(") and "RATES" not in text
+    assert not find_invalid_examples(Stack(), "tests/test_a_held_out.py", shared, [example], ())
+
+
+@pytest.mark.parametrize(
+    "more", ["def test_a():\n    pass", "@fixture\ndef cart():\n    pass", "pytestmark = 7", "cents += 7"]
+)
 def test_other_code_between_the_imports_is_refused(more: str) -> None:
     example = HiddenExample(1, "shop-1.c1", "assert cart(61).total() == 61")
     assert find_invalid_examples(Stack(), "tests/test_a_held_out.py", f"{SHARED}\n{more}", [example], ())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from textwrap import dedent, indent
 
 from prd2pr.domain.stack import Stack, is_python_stack
+from prd2pr.domain.wording import clip
 from prd2pr.languages.conventions import Conventions, get_conventions
 from prd2pr.languages.python.rules.test_code.contradictions import check_conflicting_tests
 
@@ -74,26 +75,36 @@ def _add_runner_imports(conventions: Conventions, imports: str) -> str:
 
 
 def _select_imports(imports: str, tests: str) -> str:
-    """Return the imports and helper functions that the tests use, and pytest's import if it is missing."""
+    """Return the imports, constants and helper functions that the tests use, and pytest's import if it is missing."""
     try:
         body = ast.parse(dedent(imports)).body
         used = _list_names(ast.parse(tests))
     except (SyntaxError, ValueError):
         return imports.strip()
-    statements = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
-    helpers = [each for each in body if isinstance(each, ast.FunctionDef)]
-    for _ in helpers:
-        used |= {name for each in helpers if each.name in used for name in _list_names(each)}
+    definitions = [each for each in body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    for _ in definitions:
+        used |= {name for each in definitions if _get_defined_name(each) in used for name in _list_names(each)}
     kept = []
-    for each in statements:
-        names = [alias for alias in each.names if (alias.asname or alias.name).partition(".")[0] in used]
-        if names:
-            each.names = names
-            kept.append(ast.unparse(each))
+    for each in body:
+        if isinstance(each, ast.Import | ast.ImportFrom):
+            names = [alias for alias in each.names if (alias.asname or alias.name).partition(".")[0] in used]
+            if names:
+                each.names = names
+                kept.append(ast.unparse(each))
     if "pytest" in used and "import pytest" not in kept:
         kept.insert(0, "import pytest")
-    texts = [ast.unparse(each) for each in helpers if each.name in used]
-    return "\n\n\n".join(filter(None, ("\n".join(kept), *texts)))
+    needed = [each for each in definitions if _get_defined_name(each) in used]
+    constants = [ast.unparse(each) for each in needed if isinstance(each, ast.Assign)]
+    functions = [ast.unparse(each) for each in needed if isinstance(each, ast.FunctionDef)]
+    return "\n\n\n".join(filter(None, ("\n".join(kept), "\n".join(constants), *functions)))
+
+
+def _get_defined_name(statement: ast.stmt) -> str:
+    """Return the name of a helper function or of a constant, or an empty string for any other statement."""
+    match statement:
+        case ast.FunctionDef(name=name, decorator_list=[]) | ast.Assign(targets=[ast.Name(id=name)]):
+            return "" if name.lower().startswith(("test", "pytest", "__")) else name
+    return ""
 
 
 def _list_names(tree: ast.AST) -> set[str]:
@@ -125,13 +136,10 @@ def _find_import_problem(imports: str) -> str:
         body = ast.parse(dedent(imports)).body
     except (SyntaxError, ValueError):
         return "its imports are not valid Python"
-    return "" if all(map(_is_import_or_helper, body)) else "its imports contain something else"
-
-
-def _is_import_or_helper(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.FunctionDef):
-        return not statement.decorator_list and not statement.name.lower().startswith("test")
-    return isinstance(statement, ast.Import | ast.ImportFrom)
+    for each in body:
+        if not isinstance(each, ast.Import | ast.ImportFrom) and not _get_defined_name(each):
+            return f"its imports contain more than imports, constants and functions: `{clip(ast.unparse(each), 60)}`"
+    return ""
 
 
 def _find_python_problem(stack: Stack, example: HiddenExample) -> str:
