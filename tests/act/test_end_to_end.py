@@ -14,6 +14,8 @@ from world import GREEN_ADD, GREEN_DOUBLE, PRD, script, write
 
 CONFIG = 'approval: {approval}\nmodels: {{default: "replay:{transcript}", strong: "replay:{transcript}"}}\n'
 
+pytestmark = pytest.mark.timeout(1200)  # up to twelve runs of the workflow, each in processes of its own
+
 PHASES = ("design", "red", "green", "refactor", "integrated")
 
 
