@@ -140,3 +140,19 @@ def test_recursive_helpers_and_doubling_values_are_limited():
         "    assert add(again(3), total) == 3\n    assert add(1, 2) == 3\n"
     )
     assert [(each.call, each.expected) for each in find_examples("tests/test_a.py", text)] == [("shop.add(1, 2)", "3")]
+
+
+def test_parameters_may_be_given_by_name() -> None:
+    text = """
+        import pytest
+        from shop import tax
+
+        @pytest.mark.parametrize(argnames=("net", "gross"), argvalues=[(100, 119), (200, 238)])
+        def test_a(net, gross):
+            assert tax(net) == gross
+
+        @pytest.mark.parametrize(ids=str)
+        def test_b():
+            assert tax(1) == 2
+    """
+    assert extract_examples(text) == [("shop.tax(100)", "119"), ("shop.tax(200)", "238"), ("shop.tax(1)", "2")]

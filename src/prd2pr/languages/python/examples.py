@@ -96,11 +96,12 @@ def _read_table_rows(test: DeclaredTest) -> Iterator[dict[str, ast.expr]]:
     """Yield the parameter values of each row of the test's only table, or one empty row if they are unknown."""
     tables = [item for item in test.node.decorator_list if _is_parametrize(item)]
     table = tables[0] if len(tables) == 1 else None
-    if not isinstance(table, ast.Call) or len(table.args) < 2 or not isinstance(table.args[1], ast.List | ast.Tuple):
+    values = _get_argument(table, 1, "argvalues") if isinstance(table, ast.Call) else None
+    if not isinstance(table, ast.Call) or not isinstance(values, ast.List | ast.Tuple):
         yield {}
         return
-    names = _read_parameter_names(table.args[0])
-    for row in table.args[1].elts[:MAX_ROWS]:
+    names = _read_parameter_names(table)
+    for row in values.elts[:MAX_ROWS]:
         cells = [row]
         if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
             cells = row.args
@@ -114,7 +115,13 @@ def _is_parametrize(node: ast.expr) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and get_dotted_name(node.func).endswith("parametrize")
 
 
-def _read_parameter_names(node: ast.expr) -> list[str]:
+def _get_argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    named = [each.value for each in call.keywords if each.arg == name]
+    return next(iter([*call.args[position : position + 1], *named]), None)
+
+
+def _read_parameter_names(table: ast.Call) -> list[str]:
+    node = _get_argument(table, 0, "argnames")
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [each.strip() for each in node.value.split(",")]
     listed = node.elts if isinstance(node, ast.Tuple | ast.List) else []
@@ -168,7 +175,7 @@ class _ExampleReader:
         """Whether the test depends only on table rows, without fixtures, setup or effects at import."""
         decorators, owners = self._test.node.decorator_list, self._test.owners
         given = {argument.arg for argument in self._test.node.args.args} - {"self"}
-        rows = {name for item in decorators if _is_parametrize(item) for name in _read_parameter_names(item.args[0])}
+        rows = {name for item in decorators if _is_parametrize(item) for name in _read_parameter_names(item)}
         others = [item for item in decorators if not _is_parametrize(item)]
         others += [item for owner in owners for item in owner.decorator_list]
         inherited = [base for owner in owners for base in owner.bases]
