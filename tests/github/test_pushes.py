@@ -86,3 +86,23 @@ def test_the_status_comment_says_that_the_schedule_is_disabled(tmp_path):
         world.settle()
         assert "gh workflow enable prd2pr-schedule.yml" in world.status_comment().body
         assert world.fake.violations == []
+
+
+def test_a_push_that_the_workflow_files_of_the_base_prevent_is_explained(tmp_path):
+    with GitHubWorld(tmp_path) as world:
+        world.push_prd("prds/calc.md", PRD)
+        world.act()
+        world.repo.compares_workflows = True
+        world.push({".github/workflows/ci.yml": CI}, "ada")
+        world.pending.clear()
+        world.comment(world.pull().number, "/tdd next", by="wendy")
+        acted = world.act()
+        assert acted.outputs["outcome"] == "error", acted.output
+        assert "has changed on main since it was started" in acted.output
+        assert "git merge origin/main" in acted.output
+        main = world.bare.heads()["main"]
+        world.by_git(lambda _, git: git("merge", "-q", "--no-edit", main), "ada", branch=world.branch)
+        world.settle()
+        world.comment(world.pull().number, "/tdd next", by="wendy")  # approves what is shown now
+        done = world.settle()
+        assert world.phases()[-1] == "design(calc-1)", [each.output for each in done]

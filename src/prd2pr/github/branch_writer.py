@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from prd2pr.domain.records import Phase
-from prd2pr.errors import BranchMoved, BranchProblem, HubProblem
+from prd2pr.errors import BranchMoved, BranchProblem, HubProblem, WorkflowFilesLocked
 from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
 from prd2pr.github.client.errors import classify_error
 from prd2pr.github.client.exchange import ApiResponse, RestCall
@@ -30,6 +30,7 @@ from prd2pr.workflow.interfaces import BranchWriter
 MOVED_MESSAGES = re.compile(
     r"stale info|non-fast-forward|fetch first|cannot lock ref|reference already exists", re.IGNORECASE
 )
+WORKFLOW_FILES = ".github/workflows"
 ASIDE = "refs/prd2pr/aside"
 USER_IN_URL = re.compile(r"//[^/@\s]+@")
 
@@ -95,6 +96,28 @@ class GitPushWriter:
         return self.git.branch_head(branch)
 
 
+def explain_locked_workflows(
+    remote: Remote, branch: str, updates: tuple[RefUpdate, ...], problem: HubProblem | BranchProblem
+) -> None:
+    """Say what to do if the branch has not changed its workflow files, but the default branch has changed its own.
+
+    GitHub compares them with those of the default branch and refuses a token without the permission Workflows.
+    """
+    default = remote.default_branch() if isinstance(problem, WorkflowFilesLocked) else ""
+    new = next((each.new for each in updates if each.new), None)
+    if not default or new is None:
+        return
+    head = remote.head(default)
+    if head is not None and remote.is_behind(new, head, WORKFLOW_FILES):
+        problem.what = (
+            f"GitHub refuses {branch}, because `{WORKFLOW_FILES}` has changed on {default} since it was started"
+        )
+        problem.remedy = (
+            f"Merge {default} into {branch}, with *Update branch* on the pull request or by: git fetch origin && "
+            f"git switch {branch} && git merge origin/{default} && git push. Then run it again; nothing is lost."
+        )
+
+
 def push_refs(remote: Remote, branch: str, updates: tuple[RefUpdate, ...], resync: Callable[[], object]) -> None:
     """Push all updates or none. `resync` is called before `BranchMoved` is raised."""
     attempt, pushed = 1, remote.push(*updates)
@@ -104,6 +127,7 @@ def push_refs(remote: Remote, branch: str, updates: tuple[RefUpdate, ...], resyn
         if isinstance(problem, BranchMoved):
             resync()
         if not is_transient_error(pushed.stderr) or not remote.policy.pause(attempt, pushed.stderr):
+            explain_locked_workflows(remote, branch, updates, problem)
             raise problem
         attempt, pushed = attempt + 1, remote.push(*updates)
 

@@ -57,6 +57,22 @@ class Remote:
         """Return the head of the branch, or None if it does not exist."""
         return self._heads(f"refs/heads/{branch}").get(branch)
 
+    def default_branch(self) -> str:
+        """Return the name of the default branch, or an empty string if the remote has none."""
+        lines = self._read("ls-remote", "--quiet", "--symref", self.url, "HEAD").text.splitlines()
+        names = (line.removeprefix("ref: ").partition("\t")[0] for line in lines if line.startswith("ref: "))
+        return next(names, "").removeprefix(HEADS)
+
+    def is_behind(self, commit: str, other: str, path: str) -> bool:
+        """Whether only `other`, which is fetched, has changed a path since the histories of the two parted."""
+        self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, other)
+        fork = self.runner.run("merge-base", commit, other).text.strip()
+        ours, theirs, before = (
+            self.runner.run("rev-parse", "--quiet", "--verify", f"{each}:{path}").text.strip()
+            for each in (commit, other, fork)
+        )
+        return bool(fork) and ours == before != theirs
+
     def branches(self, prefix: str) -> dict[str, str]:
         """Return every branch whose name starts with `prefix`, with its head."""
         return {name: sha for name, sha in self._heads(f"refs/heads/{prefix}*").items() if name.startswith(prefix)}

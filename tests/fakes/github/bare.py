@@ -24,6 +24,16 @@ zero=0000000000000000000000000000000000000000
 case " $FAKE_PROTECTED " in
   *" $ref "*) echo "error: GH006: Protected branch update failed for $ref." >&2; exit 1;;
 esac
+if [ "$FAKE_WORKFLOWS" = no ] && [ "$new" != $zero ] && [ "$FAKE_COMPARED" = yes ]; then
+  case $ref in refs/heads/*)
+    files=.github/workflows
+    if [ "$(git rev-parse -q --verify "$new:$files")" != "$(git rev-parse -q --verify "HEAD:$files")" ]; then
+      what="refusing to allow a GitHub App to create or update workflow"
+      echo "$what \\`$files\\` without \\`workflows\\` permission" >&2
+      exit 1
+    fi;;
+  esac
+fi
 if [ "$FAKE_WORKFLOWS" = no ] && [ "$new" != $zero ]; then
   for commit in $(git rev-list "$new" --not --all); do
     named=$(git diff-tree --root -r -m --no-commit-id --name-only "$commit" -- .github/workflows | head -n 1)

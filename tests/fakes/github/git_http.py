@@ -72,6 +72,7 @@ def _backend(fake: FakeGitHub, repo: Repository, request: Request, rest: str) ->
         "QUERY_STRING": urlencode(dict(request.query)), "CONTENT_TYPE": request.headers.get("content-type", ""),
         "CONTENT_LENGTH": str(len(body)), "REMOTE_USER": token.login if token else "", "REMOTE_ADDR": "127.0.0.1",
         "GIT_PROTOCOL": request.headers.get("git-protocol", ""), "FAKE_WORKFLOWS": "yes" if workflows else "no",
+        "FAKE_COMPARED": "yes" if repo.compares_workflows else "no",
         "FAKE_PROTECTED": " ".join(f"refs/heads/{name}" for name in repo.protected),
         # The bare repositories may belong to another user than the one who runs the tests.
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",

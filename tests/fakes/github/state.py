@@ -168,6 +168,7 @@ class Repository:
     archived: bool = False
     parent: str = ""  # owner/name that this is a fork of
     collaborators: dict[str, Level] = field(default_factory=dict)
+    compares_workflows: bool = False  # refuse branches whose workflow files differ from the default branch's
     protected: list[str] = field(default_factory=list)  # branches
     actions_may_open_pulls: bool = True
     drafts: bool = True
