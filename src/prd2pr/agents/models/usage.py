@@ -60,7 +60,7 @@ class CostEstimator(Protocol):
 
 
 def estimate_next_call(model: Model, request: Request | None = None) -> CallEstimate:
-    """Estimate the next call for `domain.costs.budget.check`.
+    """Estimate the next call for `domain.costs.budget.check_budget`.
 
     A model without estimates has no price, so that a dollar limit stops it.
     """

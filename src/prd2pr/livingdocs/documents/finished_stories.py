@@ -54,8 +54,8 @@ def list_changelog_entries(
 ) -> list[tuple[str, str]]:
     """Return the entries to add to the project's own changelog, each with its section.
 
-    Only the story being `integrated` gets an entry, so that people may edit or delete entries later, and the stories
-    `listed` in a generated changelog that was used before. Refactorings and chores get none.
+    The story that is being integrated gets one, and so do the stories named in an earlier generated changelog
+    (`listed`). People may edit or delete the others. Refactorings and chores get none.
     """
     new = [
         each

@@ -37,7 +37,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "a test changed when it was moved",
         "The file at its new location is not the file that was proved.",
         bad="tests/unit/loyalty-2/test_redeem.py differs from tests/tdd/loyalty-2/test_redeem.py",
-        good="tests/unit/loyalty-2/test_redeem.py has the blob of tests/tdd/loyalty-2/test_redeem.py",
+        good="tests/unit/loyalty-2/test_redeem.py is identical to tests/tdd/loyalty-2/test_redeem.py",
         remedy="move the file unchanged.",
     ),
     define_strict_error(
