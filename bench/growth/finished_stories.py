@@ -78,5 +78,5 @@ def runs(built: Built, size: int) -> dict[str, bytes]:
     for number in range(1, size // STEPS_A_RUN + 1):
         name = f"20250101T{number:06}Z-{hashlib.sha256(str(number).encode()).hexdigest()[:6]}"
         made[f"{RUNS}{name}.json"] = json.dumps({**known, "id": name}, indent=2).encode() + b"\n"
-        made[f"{LOGS}{name}.jsonl"] = log
+        made[f"{LOGS}{name}.jsonl.gz"] = log
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def log_records_world(directory: Path, built: Built, size: int) -> Path:
 
 def logs(built: Built, size: int) -> dict[str, bytes]:
     record = json.loads(next(text for path, text in built.state.items() if path.startswith(RUNS)))
-    lines = next(text for path, text in built.state.items() if path.startswith(LOGS)).splitlines(keepends=True)
+    log = gzip.decompress(next(text for path, text in built.state.items() if path.startswith(LOGS)))
+    lines = log.splitlines(keepends=True)
     whole = b"".join(lines[number % len(lines)] for number in range(A_RUN))
     made: dict[str, bytes] = {}
     for number in range(size // A_RUN):

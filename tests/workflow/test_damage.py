@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import time
 
 import pytest
 
+from prd2pr.state.codec import compress
 from prd2pr.workflow.roles.role_runner import KEPT_DAYS, delete_old_kept_work
 from world import GREEN_ADD, RED_ADD, World, write
 
@@ -201,8 +203,8 @@ def test_garbage_from_the_model_is_not_reported_as_a_bug(world, tmp_path, answer
 def test_damaged_logs_are_named_and_the_rest_is_shown(world):
     world.next()
     world.git("switch", "-q", world.branch)
-    (log,) = (world.repo / ".orch-state/logs").glob("*.jsonl")
-    log.write_text(log.read_text() + "{half\n[]\n")
+    (log,) = (world.repo / ".orch-state/logs").glob("*.jsonl.gz")
+    log.write_bytes(compress(gzip.decompress(log.read_bytes()) + b"{half\n[]\n"))
     world.commit("damage")
     world.git("switch", "-q", "main")
     done = world.program("logs")

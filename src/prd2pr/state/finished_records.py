@@ -20,7 +20,7 @@ from prd2pr.errors import StateCorrupted, StateProblem, UnknownRevision
 from prd2pr.state.archive import ARCHIVES
 from prd2pr.state.codec import compress, decode_document, decompress
 from prd2pr.state.git import BlobRef, Git
-from prd2pr.state.layout import ID, LOGS, MEMORY, PRDS, PrdLayout, is_id
+from prd2pr.state.layout import ID, LOGS, MEMORY, PRDS, PrdLayout, is_id, list_log_paths
 
 HISTORY_REMEDY = (
     "fetch the history of the branch: of a shallow clone with git fetch --unshallow, after a squash or rebase with "
@@ -137,7 +137,7 @@ def restore_records(git: Git, treeish: str, layout: PrdLayout) -> str:
     records = {f"{layout.root}/{entry.path}": entry for entry in git.entries(summary.records)}
     runs = {path.removeprefix(f"{layout.runs}/").removesuffix(".json") for path in records}
     logs = {entry.path: entry for entry in git.entries(summary.logs)} if has_tree(git, summary.logs) else {}
-    records |= {f"{LOGS}/{name}": entry for name, entry in logs.items() if name.removesuffix(".jsonl") in runs}
+    records |= {f"{LOGS}/{name}": entry for name, entry in logs.items() if name.partition(".jsonl")[0] in runs}
     left = {entry.path for entry in git.entries(treeish, layout.root)}
     files: dict[str, bytes | BlobRef | None] = {
         path: BlobRef(entry.blob, entry.mode) for path, entry in records.items() if path not in left
@@ -238,8 +238,8 @@ def list_record_paths(git: Git, tree: str, layout: PrdLayout) -> Iterator[str]:
 def list_logs(git: Git, tree: str, layout: PrdLayout) -> Iterator[str]:
     """Yield the logs of the PRD's runs."""
     present = {entry.path for entry in git.entries(tree, LOGS)}
-    logs = (f"{LOGS}/{name.removesuffix('.json')}.jsonl" for name in sorted(git.names(tree, layout.runs)))
-    yield from (path for path in logs if path in present)
+    runs = sorted(filter(is_id, (name.removesuffix(".json") for name in git.names(tree, layout.runs))))
+    yield from (path for run in runs for path in list_log_paths(run) if path in present)
 
 
 def parse_pack(data: bytes, layout: PrdLayout) -> dict[str, bytes]:

@@ -22,6 +22,7 @@ PLAN_STORY = "plan"  # used as the story id in the steps and evidence of the pla
 # GitHub folds generated files in diffs. Compressed files and hidden examples are not shown as text.
 ATTRIBUTES_TEXT = b"* linguist-generated=true\n*.gz binary\nprds/*/tdd/held_out/** -diff\n"
 COMPRESSED = ".gz"
+LOG_ENDINGS = (".jsonl", f".jsonl{COMPRESSED}")
 
 ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
 
@@ -54,7 +55,13 @@ def build_memory_path(kind: str, record_id: str) -> str:
 
 
 def build_log_path(run_id: str) -> str:
-    return f"{LOGS}/{check_id(run_id, 'run id')}.jsonl"
+    return f"{LOGS}/{check_id(run_id, 'run id')}.jsonl{COMPRESSED}"
+
+
+def list_log_paths(run_id: str) -> tuple[str, str]:
+    """Return where the log of a run may be. Versions before 0.3 did not compress it."""
+    path = build_log_path(run_id)
+    return path, path.removesuffix(COMPRESSED)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,18 @@ import json
 from typing import Any
 
 from prd2pr.domain.wording import clean_line, count
+from prd2pr.errors import StateProblem
+from prd2pr.state.codec import decompress
 
 LogEntry = dict[str, Any]
 
 
 def parse_log(data: bytes, where: str) -> list[LogEntry]:
+    """Return the entries of a log, compressed or not."""
+    try:
+        data = decompress(data, where)
+    except StateProblem as problem:
+        return [{"at": "", "kind": "damaged", "text": problem.what}]
     lines = []
     for number, text in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
         try:

@@ -263,6 +263,10 @@ class BranchState:
     def ci(self, story: str) -> StoryCi:
         return self._read(StoryCi, self.paths.ci(story)) or StoryCi(story=story)
 
+    def read_log(self, run_id: str) -> bytes:
+        """Return the log of a run, compressed or not, or no bytes without one."""
+        return next((data for path in layout.list_log_paths(run_id) if (data := self.read_bytes(path))), b"")
+
     def role(self, role: str, story: str = "") -> RoleRecord | None:
         """Return the last reply of a role."""
         return self._read(RoleRecord, self.paths.role(role, story))

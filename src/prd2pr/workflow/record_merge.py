@@ -13,7 +13,7 @@ from prd2pr.domain.breakers.records import Circuit, Circuits
 from prd2pr.domain.machines import phase_transitions
 from prd2pr.domain.records import SETTLED, Backlog, Cycle, CycleState, Status, Story
 from prd2pr.state.cursors import advance_cursor
-from prd2pr.state.layout import COMPRESSED, LOGS, MEMORY, PrdLayout
+from prd2pr.state.layout import COMPRESSED, LOG_ENDINGS, LOGS, MEMORY, PrdLayout
 
 # Cycles in these states are never joined, since the step that leads to them is made on the PRD's branch.
 ENDED_STATES = (CycleState.COMMIT, CycleState.ABORTED)
@@ -54,7 +54,7 @@ def is_own_path(layout: PrdLayout, story: str, path: str) -> bool:
         f"{layout.held_out(story)}/": "",
         f"{layout.pipeline}/{story}/": ".json",
         f"{layout.root}/runs/": ".json",
-        f"{LOGS}/": ".jsonl",
+        f"{LOGS}/": LOG_ENDINGS,
         f"{MEMORY}/": ".json",
     }
     own = any(path.startswith(root) and path.endswith(end) for root, end in roots.items())

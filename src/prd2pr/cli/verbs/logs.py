@@ -11,7 +11,7 @@ from textwrap import indent
 from prd2pr.agents.token_usage import build_token_report, format_token_report, token_report_to_json
 from prd2pr.cli.active_prds import ActivePrd, select_prds
 from prd2pr.cli.context import open_repository
-from prd2pr.state.layout import LOGS, build_log_path
+from prd2pr.state.layout import build_log_path
 from prd2pr.state.log_lines import LogEntry, describe_log_entry, get_log_subject, parse_log
 
 
@@ -34,12 +34,8 @@ def format_log(lines: Iterable[LogEntry], *, tokens: bool, as_json: bool) -> Ite
 
 
 def read_log(each: ActivePrd, story: str | None) -> Iterator[LogEntry]:
-    git, state = each.state.store.git, each.state
-    blobs = git.names(state.tree, LOGS)
-    for run_id in state.run_ids():
-        blob = blobs.get(f"{run_id}.jsonl")
-        data = git.read_blobs([blob])[blob] if blob else b""
-        for line in parse_log(data, build_log_path(run_id)):
+    for run_id in each.state.run_ids():
+        for line in parse_log(each.state.read_log(run_id), build_log_path(run_id)):
             if story is None or get_log_subject(line) == story:
                 yield {"run": run_id, "prd": each.prd.id, **line}
 

@@ -178,7 +178,7 @@ def show_logs(query: BranchQuery) -> CommandReply:
     lines = [
         LogLine(str(line["at"]), describe_log_entry(line))
         for run_id in query.state.run_ids()
-        for line in parse_log(query.state.read_bytes(build_log_path(run_id)) or b"", build_log_path(run_id))
+        for line in parse_log(query.state.read_log(run_id), build_log_path(run_id))
         if not story or get_log_subject(line) == story
     ]
     return LogsReply(tuple(lines[-MAX_LOG_LINES:]), len(lines), story)

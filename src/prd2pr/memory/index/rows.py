@@ -211,7 +211,7 @@ ROW_SOURCES: tuple[RowSource, ...] = (
     make_row_source(PLAN_EVIDENCE, "additions", read_addition_rows),
     make_row_source(f"{PRDS}/{PATH_PART}/tdd/cycles/{PATH_PART}[.]json", "cycles steps", read_cycle_rows),
     make_row_source(f"{PRDS}/{PATH_PART}/runs/{PATH_PART}[.]json", "sessions", read_session_rows),
-    make_row_source(f"{LOGS}/{PATH_PART}[.]jsonl", "log_lines", read_log_rows),
+    make_row_source(f"{LOGS}/{PATH_PART}[.]jsonl(?:[.]gz)?", "log_lines", read_log_rows),
 )
 
 

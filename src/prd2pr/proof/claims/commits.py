@@ -38,7 +38,7 @@ from prd2pr.proof.undone_steps import UndoPlan, plan_undo
 from prd2pr.state.commit_message import compute_evidence_digest
 from prd2pr.state.cursors import has_only_moved_forward
 from prd2pr.state.evidence_files import EvidenceFiles
-from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
+from prd2pr.state.layout import ATTRIBUTES, LOG_ENDINGS, LOGS, PLAN_STORY, PROJECT, STATE
 from prd2pr.state.screenshots import compute_image_digest
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.views.progress import is_progress
@@ -330,7 +330,11 @@ def check_state_files(claim: StepClaim) -> Iterator[Finding]:
     screenshots = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | (set() if claim.parent.planned else {PROJECT})
-    roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl", f"{paths.ci_root}/": ".json"}
+    roots: dict[str, str | tuple[str, ...]] = {
+        f"{paths.root}/runs/": ".json",
+        f"{LOGS}/": LOG_ENDINGS,
+        f"{paths.ci_root}/": ".json",
+    }
     if claim.step.phase is Phase.PLAN:
         roots[f"{paths.root}/sprints/"] = ".json"
     examples = f"{paths.held_out(claim.step.story)}/" if claim.step.phase is Phase.RED else ""

@@ -22,7 +22,7 @@ from prd2pr.proof.claims.packed_prds import check_pack
 from prd2pr.state.codec import encode_document
 from prd2pr.state.cursors import has_only_moved_forward
 from prd2pr.state.finished_records import complete_tree
-from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
+from prd2pr.state.layout import ATTRIBUTES, LOG_ENDINGS, LOGS, PLAN_STORY, STATE, build_memory_path
 from prd2pr.state.orders import is_valid_succession
 from prd2pr.state.store import BranchState
 from prd2pr.views.progress import is_progress
@@ -167,7 +167,11 @@ def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
 
 def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]:
     git, root, circuits = claim.state.store.git, claim.state.paths.root, claim.state.paths.circuits
-    written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl", f"{claim.state.paths.ci_root}/": ".json"}
+    written: dict[str, str | tuple[str, ...]] = {
+        f"{root}/runs/": ".json",
+        f"{LOGS}/": LOG_ENDINGS,
+        f"{claim.state.paths.ci_root}/": ".json",
+    }
     for change in git.diff(claim.parent.tree, claim.state.tree):
         path = change.path
         own = expected | {claim.evidence_path, claim.evidence_data_path, ATTRIBUTES, circuits}

@@ -30,6 +30,7 @@ from prd2pr.domain.stack import PYTHON
 from prd2pr.domain.wording import clean_line, clip
 from prd2pr.errors import SecretFound
 from prd2pr.memory.commit import add_memory, drop_expired
+from prd2pr.state.codec import compress
 from prd2pr.state.commit_message import StepRef, build_step_trailers
 from prd2pr.state.cursors import record_processed
 from prd2pr.state.evidence_files import EvidenceFiles, iter_outdated_files
@@ -222,7 +223,7 @@ def add_ci_results(session: Session, base: str, change: StateChange) -> StateCha
 
 def encode_log(session: Session) -> bytes:
     encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-    return "".join(f"{encode(line)}\n" for line in session.log.lines).encode()
+    return compress("".join(f"{encode(line)}\n" for line in session.log.lines).encode())
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
