@@ -57,9 +57,23 @@ def test_uncommitted_work_is_judged_and_left_alone(checkout: Checkout) -> None:
     before = checkout.git("status", "--porcelain"), checkout.git("for-each-ref"), checkout.git("write-tree")
     done = checkout.check()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("accepted: 1 of 1 new or changed test fail")
+    assert done.stdout.startswith(
+        "accepted: the only new or changed test fails without the new source and passes with it"
+    )
     assert "the files of the checkout, committed or not" in done.stdout
     assert (checkout.git("status", "--porcelain"), checkout.git("for-each-ref"), checkout.git("write-tree")) == before
+
+
+def test_a_surviving_mutant_is_not_about_a_story(checkout: Checkout) -> None:
+    source = f"{SOURCE}\n\ndef shipping(total: int) -> int:\n    return 0 if total >= 50 else 5\n"
+    test = "from tool import shipping\n\n\ndef test_{}() -> None:\n    assert shipping({}) == {}\n"
+    checkout.write(
+        {"tool.py": source, "test_low.py": test.format("low", 20, 5), "test_high.py": test.format("high", 60, 0)}
+    )
+    done = checkout.check()
+    assert done.stdout.startswith("accepted: all 2 new or changed tests fail without"), done.stdout + done.stderr
+    assert "GRN502" in done.stdout and "of this change" in done.stdout
+    assert "story" not in done.stdout.partition("GRN502")[2].partition("\n")[0]
 
 
 def test_a_refusal_for_machines_and_for_github(checkout: Checkout, tmp_path: Path) -> None:

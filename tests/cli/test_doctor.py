@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from fakes.github.fake import FakeGitHub
 from fakes.github.server import serve
 from prd2pr.cli.doctor.checkup import SetupCheck, format_total
-from prd2pr.cli.doctor.github_checks import ORIGIN, check_github
+from prd2pr.cli.doctor.github_checks import ORIGIN, check_github, check_hosting
 from prd2pr.cli.doctor.workflow_check import run_branch_check, run_schedule_check, run_workflow_checks
+from prd2pr.cli.verbs.doctor import run_config_check, run_model_check, run_prds_check
 from prd2pr.config import Config
 from prd2pr.config_file import load_config
-from prd2pr.errors import BadCredentials
+from prd2pr.errors import BadCredentials, ModelMissing, PrdInvalid
 from prd2pr.github.client.errors import ERROR_PATTERNS, PULLS_SETTING_REMEDY
 from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, render_workflow
 from prd2pr.state.git import Git
@@ -199,8 +200,9 @@ def test_without_a_workflow_or_a_repository_on_github(world):
 def test_a_workflow_on_this_branch_only(ready):
     ready.git("update-ref", "refs/remotes/origin/main", "main~1")
     ready.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    ready.git("remote", "add", "origin", "https://github.com/octo/calc")
     check = examine(ready)["workflow"]
-    assert check["mark"] == "wrong"
+    assert (check["mark"], check["affects"]) == ("wrong", "GitHub")
     assert check["found"].startswith(f"{WORKFLOW_PATH} is not on origin/main")
 
 
@@ -288,7 +290,45 @@ def test_the_last_line_claims_no_more_than_was_checked():
     fine, skipped, bad = SetupCheck("a", "ok", ""), SetupCheck("b", "unchecked", ""), SetupCheck("c", "wrong", "")
     assert format_total([fine]) == "All checks passed.\n"
     assert format_total([fine, skipped]) == "No problems found in 1 check. Not checked: b.\n"
-    assert format_total([fine, skipped, bad]) == "1 of 3 checks failed.\n"
+    assert format_total([fine, skipped, bad]) == "1 of 3 checks failed (c): `plan` and `run` do not work.\n"
+    hosted = replace(bad, affects="GitHub")
+    assert format_total([fine, hosted]) == "1 of 1 check for GitHub failed (c): prd2pr does not work on GitHub.\n"
+
+
+def test_a_checkout_without_github_lacks_nothing_for_local_runs(ready, tmp_path):
+    """The branch is missing on origin, but origin is not on GitHub."""
+    ready.git("init", "-q", "--bare", str(tmp_path / "origin.git"))
+    ready.git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    ready.git("push", "-q", "origin", "HEAD~1:refs/heads/main")
+    ready.git("fetch", "-q", "origin")
+    ready.git("remote", "set-head", "origin", "main")
+    with Git.open(ready.repo) as git:
+        local = {check.name: check for check in check_hosting(git, Config(), {})}
+        hosted = {check.name: check for check in check_hosting(git, Config(), {"GITHUB_REPOSITORY": "octo/calc"})}
+    assert "not on origin/main" in local["workflow"].found
+    assert (local["workflow"].mark, hosted["workflow"].mark) == ("warning", "wrong")
+
+
+def test_doctor_finds_what_plan_would_reject(world):
+    world.write({"prds/empty.md": "", ".prd2pr.yml": "strategie: strict\n"})
+    with Git.open(world.repo) as git:
+        config = run_config_check(git, Config())
+        with pytest.raises(PrdInvalid, match="empty"):
+            run_prds_check(git, Config())
+        (world.repo / "prds/empty.md").unlink()
+        world.write({".prd2pr.yml": "strategy: fused\n"})
+        uncommitted = run_config_check(git, Config())
+    assert (config.mark, "strategie" in config.found) == ("warning", True)
+    assert (uncommitted.mark, "not committed" in uncommitted.found) == ("warning", True)
+
+
+def test_every_configured_model_is_checked(world, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("PRD2PR_MODEL", raising=False)
+    config = load_config("models: {default: human, strong: 'anthropic:claude-opus-5-5'}\n")
+    with Git.open(world.repo) as git, pytest.raises(ModelMissing) as missing:
+        run_model_check(git, config)
+    assert "export ANTHROPIC_API_KEY=" in missing.value.remedy and "--model" in missing.value.remedy
 
 
 def test_the_cache_is_cleared(world, tmp_path):

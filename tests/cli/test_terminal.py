@@ -287,3 +287,14 @@ def test_a_foreign_line_is_not_a_workflow_command_in_a_job_log():
         terminal.say("note", text="hello\n::error::forged")
         terminal.say("note", text="::add-mask::forged")
     assert not any(line.lstrip().startswith("::") for line in stream.getvalue().splitlines())
+
+
+def test_a_log_says_once_that_a_plan_is_awaited() -> None:
+    stream = io.StringIO()
+    progress = Terminal(stream, {})
+    for attempt in (1, 2):
+        progress.say(
+            "working", phase="plan", what="Planner", attempt=attempt, log="planning prds/shop.md with claude-sonnet-5-5"
+        )
+    progress.say("working", phase="red", what="Tester")
+    assert stream.getvalue() == "planning prds/shop.md with claude-sonnet-5-5\n"

@@ -121,6 +121,14 @@ def test_init_writes_once_and_keeps_existing_files(world):
     assert world.program("init").out.count("kept") == 6
 
 
+def test_init_names_the_model_and_the_existing_prd(world):
+    found = world.program("init").out
+    assert f"Model: {Config().models.default}\n" in found and "choose another with --model" in found
+    assert "prd2pr plan prds/calc.md" in found and "copy prds/_template.md" not in found
+    (world.repo / "prds/calc.md").unlink()
+    assert "copy prds/_template.md" in world.program("init").out
+
+
 def test_init_on_a_feature_branch_targets_its_base_and_says_so(world):
     world.git("switch", "-q", "-c", "add-prd2pr")
     done = world.program("init")

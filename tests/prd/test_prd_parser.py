@@ -556,3 +556,7 @@ Nothing here.
     found = find_interface_text(parse_prd(text, "prds/shop.md"))
     assert found == "def earn(cents: int) -> int:\n    ...\n`ValueError` for negative amounts."
     assert find_interface_text(parse_prd("# API\n\n- **FR-1** Earn.\n", "prds/a.md")) == "", "a title is no section"
+
+
+def test_the_id_of_a_prd_may_be_a_trackers() -> None:
+    assert parse_prd("---\nid: FEED-231\n---\n- FR-1: A feed can be added.\n", "prds/feeds.md").id == "feed-231"

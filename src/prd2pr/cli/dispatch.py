@@ -65,9 +65,7 @@ def run_command(argv: list[str]) -> int:
     except Prd2prError as error:
         return report_error(error)
     except KeyboardInterrupt:
-        return report_error(
-            Stopped("stopped by Ctrl-C", remedy="run the same command again: it resumes after the last proved phase")
-        )
+        return report_error(Stopped("stopped by Ctrl-C", remedy="run the same command again"))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader (`head`, a pager) closed the pipe. Without this, Python would report the error again at exit.
@@ -116,7 +114,7 @@ def describe_os_error(error: OSError) -> SetupProblem:
 
 def raise_stopped(*_: object) -> None:
     """Handle SIGTERM, which a runner sends shortly before it kills a cancelled job."""
-    raise Stopped("stopped by SIGTERM", remedy="run the same command again: it resumes after the last proved phase")
+    raise Stopped("stopped by SIGTERM", remedy="run the same command again")
 
 
 def report_error(error: Prd2prError) -> int:

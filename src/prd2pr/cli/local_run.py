@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.questions import number_questions
 from prd2pr.domain.records import Backlog
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import Stopped, UsageProblem
 from prd2pr.views.blocked_story import BlockedView, build_blocked_view
 from prd2pr.views.models import format_figures
 from prd2pr.workflow.parallel.pool import open_shared_ledger, run_parallel, run_sequentially
@@ -58,10 +59,11 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
             preload = threading.Thread(target=preload_publishing, daemon=True)
             preload.start()
             resources.callback(preload.join)  # an import fails noisily once the interpreter shuts down
-            if forkserver is None or not can_run_in_parallel(opened, progress):
-                outcome = run_sequentially(session, max_steps)
-            else:
-                outcome = run_in_parallel(session, forkserver, workers, progress)
+            with explain_interruption(session):
+                if forkserver is None or not can_run_in_parallel(opened, progress):
+                    outcome = run_sequentially(session, max_steps)
+                else:
+                    outcome = run_in_parallel(session, forkserver, workers, progress)
             published = publish_local_page(session)
             report_run(session, outcome, published)
             delivered = deliver(session, published) if getattr(options, "pr", False) else ""
@@ -72,6 +74,18 @@ def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: 
     else:
         sys.stdout.write(delivered)
     return outcome
+
+
+@contextmanager
+def explain_interruption(session: Session) -> Iterator[None]:
+    """Say from where the next run continues if this one is interrupted."""
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as stop:
+        what = stop.what if isinstance(stop, Stopped) else "stopped by Ctrl-C"
+        planned = session.git.branch_head(session.target.branch) is not None
+        progress = "it resumes after the last proved phase" if planned else "nothing is planned yet"
+        raise Stopped(what, remedy=f"run the same command again: {progress}") from None
 
 
 def asks_for_approval(config: Config) -> bool:

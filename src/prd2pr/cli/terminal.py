@@ -21,6 +21,7 @@ from prd2pr.cli.terminal_lines import (
     format_changeset_lines,
     format_error_lines,
     format_verdict_lines,
+    read_fact_text,
     render_event,
 )
 from prd2pr.domain.changeset import ChangesetEvidence, ChangesetVerdict
@@ -77,6 +78,7 @@ class Terminal:
         self.console = _make_console(stream) if is_interactive(stream, environment) else None
         self.live: Live | None = None
         self.activities: dict[str, ActivityLine] = {}  # keyed by story; "" is the run itself
+        self.logged = ""
         self.lock = threading.Lock()  # protects against parallel calls
 
     def __enter__(self) -> Terminal:
@@ -107,6 +109,7 @@ class Terminal:
         with self.lock:
             if event == "working":
                 self._set_activity("", lines[0])
+                self._log(read_fact_text(facts, "log"))
             else:
                 self.activities.pop("", None)
                 self._print(lines)
@@ -142,6 +145,12 @@ class Terminal:
         if self.console and not self.reader_gone:
             self.activities[story] = ActivityLine(self._encodable(line), self.clock)
         self._refresh()
+
+    def _log(self, text: str) -> None:
+        """Print what is waited for, once, where no line with the current activity is shown."""
+        if text and not self.console and text != self.logged:
+            self.logged = text
+            self._print([Text(text)])
 
     def _refresh(self) -> None:
         """Draw one updating line per activity if the terminal supports it."""

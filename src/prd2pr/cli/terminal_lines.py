@@ -49,7 +49,7 @@ class ProgressEvent:
 EVENTS: Mapping[str, ProgressEvent] = {
     "plan": ProgressEvent("the plan is made", ("stories", "criteria", "questions"), ("estimate", "models")),
     "story": ProgressEvent("a story starts", ("id", "title")),
-    "working": ProgressEvent("a role or a test run is in progress", ("phase", "what"), ("attempt",)),
+    "working": ProgressEvent("a role or a test run is in progress", ("phase", "what"), ("attempt", "log")),
     "phase": ProgressEvent("a phase was passed", ("story", "phase", "outcome"), ("seconds", "tokens", "sha")),
     "refused": ProgressEvent("a gate refused an attempt", ("story", "phase", "codes", "attempt", "of"), ("summary",)),
     "refused_write": ProgressEvent("a role tried to write a path that it may not write", ("path", "code")),
@@ -316,14 +316,14 @@ def format_changeset_lines(
         Text.assemble((word, f"{STRONG} {style}"), f": {clean_line(verdict.headline)}"),
         *(format_finding_line(finding, place_width if width >= NARROW else 0, wrap_at) for finding in verdict.findings),
         Text(f"  {clean_line(shown)}", style=QUIET),
-        *(Text(f"  {run_summary_text(run)}", style=QUIET) for run in runs),
+        *(Text(f"  {run_summary_text(run, 'new or changed test')}", style=QUIET) for run in runs),
     ]
     if codes:
         lines.append(Text.assemble(("Next     ", STRONG), f"prd2pr explain {next(iter(codes))}"))
     return lines
 
 
-def run_summary_text(run: RunSummary | None) -> str:
+def run_summary_text(run: RunSummary | None, noun: str = "story test") -> str:
     if run is None:
         return "no test run"
     sandboxed = "partly sandboxed" if list_missing_protections(run.sandbox) else "sandboxed"
@@ -334,7 +334,7 @@ def run_summary_text(run: RunSummary | None) -> str:
         else f"run NOT trusted: {'; '.join(clean_line(problem) for problem in run.problems)}"
     )
     others = run.collected - len(run.story)
-    return f"{count(len(run.story), 'story test')}, {count(others, 'other')}, {sandbox}, {honest}"
+    return f"{count(len(run.story), noun)}, {count(others, 'other')}, {sandbox}, {honest}"
 
 
 def format_finding_location(finding: Finding) -> str:

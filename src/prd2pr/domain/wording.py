@@ -88,6 +88,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {inflect_noun(number, noun)}"
 
 
+def format_share(part: int, whole: int, noun: str) -> str:
+    """Return a phrase such as "the only test", "all 3 tests" or "1 of 3 tests"."""
+    if part == whole:
+        return f"the only {noun}" if whole == 1 else f"all {count(whole, noun)}"
+    return f"{part:,} of {count(whole, noun)}"
+
+
 def format_pass_count(passed: int, whole: int, noun: str) -> str:
     """Return a phrase such as "0 of 1 test passes", "1 of 3 tests passes" or "2 of 3 tests pass"."""
     return f"{passed:,} of {count(whole, noun)} {'passes' if 1 in (passed, whole) else 'pass'}"

@@ -285,8 +285,8 @@ class _FrontMatter(BaseHandler):
 def _find_prd_id(loaded: LoadedDocument, path: str) -> str:
     given = loaded.data.get("id")
     if given is not None:
-        if isinstance(given, str | int) and not isinstance(given, bool) and ID_PATTERN.match(str(given)):
-            return str(given)
+        if isinstance(given, str | int) and not isinstance(given, bool) and ID_PATTERN.match(str(given).lower()):
+            return str(given).lower()  # a tracker's id, such as FEED-231
         suggestion = slugify(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
         raise PrdInvalid(
             f"{format_value(given)} is not a valid id: it becomes part of a branch name",

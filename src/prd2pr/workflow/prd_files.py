@@ -1,4 +1,4 @@
-"""Find and read the PRD files of a commit."""
+"""Find and read the PRD files of a commit or of the checkout."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ LINK = "120000"
 def list_prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
     entries = (entry for entry in git.entries(commit) if entry.kind == "blob" and matches_prd_globs(globs, entry.path))
     return [entry.path for entry in entries if not find_not_prd_reason(git, commit, entry.path)]
+
+
+def list_checkout_prds(git: Git, globs: tuple[str, ...]) -> list[str]:
+    """Return the PRDs in the checkout, committed or not."""
+    root = git.workdir
+    if root is None:
+        return []
+    paths = set() if git.is_unborn() else {entry.path for entry in git.entries("HEAD")}
+    for dirty in git.dirty_paths():  # an untracked directory is one entry
+        inside = (root / dirty).rglob("*") if dirty.endswith("/") else ()
+        paths.update((dirty, *(path.relative_to(root).as_posix() for path in inside)))
+    matching = sorted(path for path in paths if matches_prd_globs(globs, path) and (root / path).is_file())
+    return [path for path in matching if not explain_not_prd(path, (root / path).read_bytes)]
 
 
 def find_not_prd_reason(git: Git, commit: str, path: str) -> str:

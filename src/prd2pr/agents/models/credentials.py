@@ -12,8 +12,8 @@ SHORTEST_SECRET = 6  # hiding shorter ones would garble ordinary words
 
 
 ANTHROPIC_REMEDY = (
-    "Set ANTHROPIC_API_KEY (in GitHub Actions: a repository secret), or choose another model: `human`, "
-    "`replay:FILE`, `openai:MODEL`, `command:PROGRAM`."
+    "export ANTHROPIC_API_KEY=… (in GitHub Actions: a repository secret of this name), or choose another model with "
+    "`--model` or `models: {default: …}` in .prd2pr.yml: `openai:MODEL`, `command:PROGRAM`, `human`, `replay:FILE`."
 )
 
 

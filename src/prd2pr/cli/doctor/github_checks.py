@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,6 +32,18 @@ WITH_TOKEN = "GITHUB_TOKEN=$(gh auth token) prd2pr doctor"  # noqa: S105 - a com
 AN_ADMIN = "use an administrator's token: " + WITH_TOKEN
 
 
+def check_hosting(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[SetupCheck]:
+    """Check what only matters for runs on GitHub. If origin is elsewhere, nothing of it is wrong yet."""
+    is_hosted = bool(find_repository(git, env))
+    for check in (*check_checkout(git, config), *check_github(git, config, env)):
+        mark = "warning" if check.mark == "wrong" and not is_hosted else check.mark
+        yield replace(check, mark=mark, affects="GitHub")
+
+
+def find_repository(git: Git, env: Mapping[str, str]) -> str:
+    return env.get("GITHUB_REPOSITORY") or find_origin_repository(git, env)
+
+
 def check_checkout(git: Git, config: Config) -> Iterator[SetupCheck]:
     """Check the workflow file. Without a remote, the current branch counts as the default branch."""
     branch = git.default_branch()
@@ -54,7 +67,7 @@ def check_checkout(git: Git, config: Config) -> Iterator[SetupCheck]:
 
 
 def check_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterator[SetupCheck]:
-    name = env.get("GITHUB_REPOSITORY") or find_origin_repository(git, env)
+    name = find_repository(git, env)
     if not name:
         yield make_skipped_check(
             "github", "origin is not a repository on GitHub", "GITHUB_REPOSITORY=OWNER/NAME prd2pr doctor"

@@ -9,25 +9,26 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from prd2pr.agents.models import open_model
 from prd2pr.cli.active_prds import iter_active_prds
-from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_config
+from prd2pr.cli.context import find_stacks, open_repository, open_runner, read_config, read_prd
 from prd2pr.cli.doctor.checkup import Mark, SetupCheck, format_check, format_total, make_failed_check
 from prd2pr.cli.doctor.ci_check import run_ci_check
-from prd2pr.cli.doctor.github_checks import check_checkout, check_github
+from prd2pr.cli.doctor.github_checks import check_hosting
 from prd2pr.cli.doctor.stack_checks import format_tool, inspect_stacks, list_stack_checks, run_unconfigured_checks
 from prd2pr.cli.verify_cache import find_results_store
 from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
+from prd2pr.config_file import load_config
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import classify_path
 from prd2pr.domain.results.isolation import describe_risks, list_missing_protections, suggest_sandbox_remedy
 from prd2pr.domain.stack import PYTHON
-from prd2pr.domain.wording import count
-from prd2pr.errors import Prd2prError, SetupProblem, Stopped
+from prd2pr.domain.wording import count, format_pass_count
+from prd2pr.errors import ConfigInvalid, Prd2prError, SetupProblem, Stopped
 from prd2pr.languages.test_runner import RunRequest
 from prd2pr.memory.index.file import IndexFile
 from prd2pr.memory.index.index import INDEX_FILE_NAME
@@ -35,7 +36,8 @@ from prd2pr.sandbox.detection import find_sandbox
 from prd2pr.sandbox.interpreter import find_python
 from prd2pr.state.cache import find_cache_directory
 from prd2pr.state.git import Git
-from prd2pr.workflow.prd_files import list_prd_paths
+from prd2pr.verification.findings import UNSWITCHABLE
+from prd2pr.workflow.prd_files import list_checkout_prds, list_prd_paths
 
 
 def main(options: argparse.Namespace) -> int:
@@ -108,12 +110,11 @@ def run_checks(repo: str) -> Iterator[SetupCheck]:
             except Stopped:
                 raise
             except Prd2prError as error:
-                yield make_failed_check(check.__name__.removesuffix("_check"), error)
+                yield make_failed_check(check.__name__.removeprefix("run_").removesuffix("_check"), error)
             if check is run_stacks_check:
                 yield from check_stacks(git, config)
         yield run_ci_check(git)
-        yield from check_checkout(git, config)
-        yield from check_github(git, config, os.environ)
+        yield from check_hosting(git, config, os.environ)
 
 
 def run_tree_check(git: Git) -> SetupCheck:
@@ -127,14 +128,24 @@ def run_tree_check(git: Git) -> SetupCheck:
         return SetupCheck(
             "branch",
             "warning",
-            f"{branch}, with {len(dirty)} uncommitted files",
+            f"{branch}, with {count(len(dirty), 'uncommitted file')}",
             "commit them if runs should see them: runs start from commits",
         )
     return SetupCheck("branch", "ok", branch)
 
 
 def run_config_check(git: Git, config: Config) -> SetupCheck:
-    if git.read("HEAD", CONFIG_PATH) is None:
+    committed = git.read("HEAD", CONFIG_PATH)
+    local = git.workdir / CONFIG_PATH if git.workdir else None
+    text = local.read_bytes() if local and local.is_file() else None
+    if text is not None and text != committed:
+        try:
+            load_config(text.decode("utf-8", "replace"), CONFIG_PATH, unswitchable=UNSWITCHABLE)
+        except ConfigInvalid as error:
+            return replace(make_failed_check("config, not committed", error), mark="warning")
+        old = "the defaults apply" if committed is None else "the committed version applies"
+        return SetupCheck("config", "warning", f"{CONFIG_PATH} is not committed as it is here: {old}", "commit it")
+    if committed is None:
         return SetupCheck("config", "warning", f"no {CONFIG_PATH} is committed: defaults apply", "run prd2pr init")
     return SetupCheck("config", "ok", f"{CONFIG_PATH}, strategy {config.strategy}")
 
@@ -143,7 +154,7 @@ def run_tests_check(git: Git, config: Config) -> SetupCheck:
     report = open_runner(git, config, git.rev("HEAD"), cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
     passed = sum(result.outcome == "passed" for result in report.results)
     tools = format_tools_text(report.tools)
-    found = f"{passed} of {len(report.results)} tests pass with {tools}"
+    found = f"{format_pass_count(passed, len(report.results), 'test')} with {tools}"
     if not report.honest:
         return SetupCheck(
             "tests",
@@ -201,7 +212,11 @@ def check_stacks(git: Git, config: Config) -> Iterator[SetupCheck]:
 
 
 def run_model_check(_: Git, config: Config) -> SetupCheck:
-    model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default, permissions=config.permissions)
+    models = config.models
+    for_all = os.environ.get("PRD2PR_MODEL")
+    named = (for_all,) if for_all else (models.default, models.strong, *models.roles.values())
+    opened = [open_model(spec, permissions=config.permissions) for spec in dict.fromkeys(named)]
+    model = opened[0]
     priced = config.budget.model_dump(exclude_none=True)
     if any(name.startswith("usd") for name in priced) and not config.prices:
         return SetupCheck(
@@ -233,11 +248,14 @@ def run_sandbox_check(git: Git, config: Config) -> SetupCheck:
 
 
 def run_prds_check(git: Git, config: Config) -> SetupCheck:
-    found = list_prd_paths(git, "HEAD", config.prds)
+    found = list_checkout_prds(git, config.prds) if git.workdir else list_prd_paths(git, "HEAD", config.prds)
     if not found:
         return SetupCheck(
-            "prds", "warning", f"no PRD is committed under {', '.join(config.prds)}", "prd2pr init writes a template"
+            "prds", "warning", f"there is no PRD under {', '.join(config.prds)}", "prd2pr init writes a template"
         )
+    if git.workdir:
+        for path in found:
+            read_prd(git, str(git.workdir / path))  # raises an error with the reason and the remedy
     return SetupCheck("prds", "ok", ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else ""))
 
 

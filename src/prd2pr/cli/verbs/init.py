@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from prd2pr.build_info import PROJECT_URL
 from prd2pr.config import CONFIG_PATH
 from prd2pr.config_file import load_config
 from prd2pr.errors import NotARepository
@@ -24,13 +25,23 @@ from prd2pr.github.setup.workflow_file import (
 )
 from prd2pr.state.branch_base import USUAL_BASES
 from prd2pr.state.git import Git
+from prd2pr.workflow.prd_files import list_checkout_prds
 
-NEXT = """Next:
-  1. copy {template} to your own PRD and commit all of this to {branch}
-  2. on your machine: prd2pr plan prds/YOURS.md
-     on GitHub: set the secret {keys}, allow Actions to open pull requests (docs/github.md), then push
-  3. to check the setup: prd2pr doctor
+NEXT = """
+Model: {model}
+       (choose another with --model, or `models:` in {config})
+
+Next:
+  1. {first} to {branch}
+  2. check the setup: prd2pr doctor
+  3. on your machine: prd2pr plan {prd}
+     on GitHub: set the secret {keys},
+     allow Actions to open pull requests, then push:
+     {github}
 """
+
+EXAMPLE_PRD = "prds/my-feature.md"
+COPY_FIRST = f"copy {TEMPLATE_PATH} to {EXAMPLE_PRD}, fill it in, and commit all of this"
 
 UNCERTAIN = """
 NOTE: the workflow is written for the branch {branch}, but this checkout does not know GitHub's default branch.
@@ -50,6 +61,8 @@ def main(options: argparse.Namespace) -> int:
     for path in files:
         write_once(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
+    with Git.open(root) as git:
+        prds = list_checkout_prds(git, config.prds)
     write_once(
         root / WORKFLOW_PATH,
         WORKFLOW_PATH,
@@ -60,7 +73,16 @@ def main(options: argparse.Namespace) -> int:
         write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(config, action))
     keys = " and ".join(list_key_names(config)) or "for your model, if it needs one"
     sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
-    sys.stdout.write(NEXT.format(template=TEMPLATE_PATH, branch=branch, keys=keys))
+    text = NEXT.format(
+        model=config.models.default,
+        config=CONFIG_PATH,
+        first="commit all of this" if prds else COPY_FIRST,
+        branch=branch,
+        prd=prds[0] if prds else EXAMPLE_PRD,
+        keys=keys,
+        github=f"{PROJECT_URL}/blob/main/docs/github.md",
+    )
+    sys.stdout.write(text)
     return 0
 
 

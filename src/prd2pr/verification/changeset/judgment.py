@@ -8,7 +8,7 @@ from typing import Any
 from prd2pr.domain.changeset import ChangesetEvidence, ChangesetKind, ChangesetVerdict
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.test_runs import strip_test_parameters
-from prd2pr.domain.wording import count
+from prd2pr.domain.wording import count, format_share
 from prd2pr.verification.findings import FINDINGS
 from prd2pr.verification.gates.changeset import check_changeset, classify_changeset, is_requirement_change
 from prd2pr.verification.gates.common import GatePolicy
@@ -31,12 +31,18 @@ STATED_CODES = {"CHK101", "CHK102"}
 
 def judge_changeset(evidence: Sequence[ChangesetEvidence], policy: GatePolicy) -> ChangesetVerdict:
     found = [finding for each in evidence for finding in check_changeset(each, policy)]
-    findings = weigh_findings(found, policy)
+    findings = tuple(map(_reword_for_changeset, weigh_findings(found, policy)))
     accepted = not any(each.severity == "error" for each in findings)
     kind = min((classify_changeset(each) for each in evidence), key=_RANKING.index)
     return ChangesetVerdict(
         kind=kind, accepted=accepted, headline=_describe(kind, evidence, findings), findings=findings
     )
+
+
+def _reword_for_changeset(finding: Finding) -> Finding:
+    """Name the change instead of the story, which the messages of shared gates mention."""
+    message = finding.message.replace("no test of this story", "no test of this change")
+    return finding.model_copy(update={"message": message})
 
 
 def _describe(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence], findings: Sequence[Finding]) -> str:
@@ -60,7 +66,7 @@ def _describe_parts(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) 
         yield f"{files}, none of which a test could see: {_name_inert(evidence)}"
     elif kind is ChangesetKind.SETTINGS:
         ran = sum(each.head_run.passed for each in evidence if each.head_run)
-        yield f"only settings changed, and {count(ran, 'test')} pass as before"
+        yield f"only settings changed, and {count(ran, 'test')} {'passes' if ran == 1 else 'pass'} as before"
     elif kind is ChangesetKind.UNTESTED:
         code = [one for each in evidence if classify_changeset(each) is kind for one in each.code]
         yield f"source changed in {count(len(code), 'place')}, and no test fails without the change"
@@ -73,8 +79,8 @@ def _describe_tests(kind: ChangesetKind, evidence: Sequence[ChangesetEvidence]) 
     fresh = red + _count_tests(test for each in evidence for test in each.passing_tests)
     if kind is ChangesetKind.BEHAVIOR:
         verbs = ("fails", "passes") if red == 1 else ("fail", "pass")
-        tests = count(fresh, "new or changed test")
-        yield f"{red} of {tests} {verbs[0]} without the new source and {verbs[1]} with it"
+        tests = format_share(red, fresh, "new or changed test")
+        yield f"{tests} {verbs[0]} without the new source and {verbs[1]} with it"
         if killed := _describe_mutants(evidence):
             yield killed
     elif kind is ChangesetKind.REFACTORING:

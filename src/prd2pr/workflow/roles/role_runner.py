@@ -174,7 +174,9 @@ def report_start(session: Session, assignment: Assignment[Output], role_model: R
         session.progress.say("note", text=text)
         return
     what = f"{role.title}: {part.about}" if part else role.title
-    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt.number, what=what)
+    is_plan = role.phase is Phase.PLAN
+    log = f"planning {session.prd.path} with {role_model.model.name}" if is_plan else ""
+    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt.number, what=what, log=log)
 
 
 def ask_model(
