@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from model_requests import SUBMIT, a_request, user
 
-from prd2pr.agents.models.base import Message, Purpose, Reply, Request, Text, Tool, ToolUse
+from prd2pr.agents.models.base import Message, Purpose, Reply, Request, Tool, ToolUse
 from prd2pr.agents.models.human import HumanModel
 from prd2pr.errors import ModelProblem
 
@@ -38,19 +40,20 @@ def ask(request: Request, typed: str) -> tuple[Reply, str]:
     return reply, screen.getvalue()
 
 
-def test_task_is_shown_with_its_directory_and_writable_paths() -> None:
+def test_task_is_shown_with_its_directory_and_writable_paths(tmp_path: Path) -> None:
     request = a_request(
         user("Write tests for earning points."),
-        workspace=Path("/the/workspace"),
+        workspace=tmp_path / "repository",
         writable=("tests/tdd/loyalty-1/*",),
         tools=(SUBMIT,),
     )
     reply, shown = ask(request, "\n")
-    assert "# loyalty-1: red, as the tester" in shown
-    assert "You write tests." in shown
-    assert "Write tests for earning points." in shown
-    assert "`/the/workspace`" in shown
-    assert "- `tests/tdd/loyalty-1/*`" in shown
+    assert "loyalty-1: red, as the tester" in shown
+    assert f"Work in   {tmp_path}/repository\nChange    tests/tdd/loyalty-1/*\n" in shown
+    assert len(shown.splitlines()) <= 10
+    task = (tmp_path / "TASK.md").read_text(encoding="utf-8")
+    assert "You write tests." in task and "Write tests for earning points." in task
+    assert "- `tests/tdd/loyalty-1/*`" in task
     (use,) = reply.tool_uses
     assert (use.name, use.input["status"]) == ("submit", "done")
     assert reply.stop == "tool_use"
@@ -86,12 +89,40 @@ def test_a_typed_answer_comes_from_a_file(tmp_path: Path) -> None:
     design = {"status": "done", "explanation": "x", "summary": "y", "symbols": []}
     good.write_text(json.dumps(design), encoding="utf-8")
     bad.write_text("{", encoding="utf-8")
-    typed = f"\nanswer {tmp_path / 'none.json'}\nanswer {bad}\nanswer {good}\n"
+    typed = f"answer {tmp_path / 'none.json'}\nanswer {bad}\nanswer {good}\n"
     reply, shown = ask(a_request(tools=(DESIGN,)), typed)
     assert reply.tool_uses[0].input == design
-    assert '"summary"' in shown
     assert shown.count("cannot be used") == 2
-    assert shown.count("Unknown answer") == 1  # Enter alone would submit nothing
+
+
+def test_a_skeleton_is_filled_in_and_kept_for_the_next_attempt(tmp_path: Path) -> None:
+    request = a_request(tools=(DESIGN,), workspace=tmp_path / "first" / "repository")
+    request.workspace.parent.mkdir()
+    screen = io.StringIO()
+    model = HumanModel(stdin=Keyboard("nothing\n\n"), stdout=screen)
+    model.reply(request)
+    answer = Path(screen.getvalue().partition("Fill in   ")[2].partition("\n")[0])
+    assert answer.read_text(encoding="utf-8") == "status: ''\nexplanation: ''\nsummary: ''\nsymbols: []\n"
+    answer.write_text("status: done\nexplanation: x\nsummary: 'y: z'\nsymbols: [a]\n", encoding="utf-8")
+    shutil.rmtree(request.workspace.parent)  # as after a refused attempt
+    reply = model.reply(replace(request, workspace=tmp_path / "repository"))
+    expected = {"status": "done", "explanation": "x", "summary": "y: z", "symbols": ["a"]}
+    assert reply.tool_uses[0].input == expected
+
+
+def test_the_editor_opens_the_answer(tmp_path: Path) -> None:
+    request = a_request(tools=(DESIGN,), workspace=tmp_path / "repository")
+    screen = io.StringIO()
+    model = HumanModel(stdin=Keyboard("edit\n\n"), stdout=screen, editor="sed -i s/^summary.*/summary:\\ edited/")
+    assert model.reply(request).tool_uses[0].input["summary"] == "edited"
+
+
+def test_an_example_of_each_item_is_part_of_the_skeleton(tmp_path: Path) -> None:
+    item = {"type": "object", "properties": {"id": {"type": "string"}, "size": {"enum": ["S", "M"]}}}
+    schema = {"type": "object", "properties": {"stories": {"type": "array", "items": item}}}
+    _, shown = ask(a_request(output_schema=schema, workspace=tmp_path / "repository"), "nothing\n")
+    answer = Path(shown.partition("Fill in   ")[2].partition("\n")[0])
+    assert answer.read_text(encoding="utf-8") == "stories:\n- id: ''\n  size: S\n"
 
 
 def test_structured_output_comes_from_a_file_as_text(tmp_path: Path) -> None:
@@ -111,14 +142,15 @@ def test_later_turn_shows_only_new_text() -> None:
     talk = (user("Old words."), Message("assistant", (ToolUse("t", "submit", {}),)), user("The gate refused: RED104."))
     request = a_request(*talk, purpose=Purpose("tester", "loyalty-1", "red", attempt=2, turn=2))
     _, shown = ask(request, "\n")
-    assert "RED104" in shown
+    assert shown.endswith("The gate refused: RED104.\n> "), "the reason is the last thing on the screen"
     assert "(attempt 2)" in shown
     assert "Old words." not in shown
     assert "You write tests." not in shown
 
 
 def test_prd_text_cannot_control_the_terminal() -> None:
-    _, shown = ask(a_request(user("\x1b[2Jgone\u202e\x07 ok\ttab"), system=(Text("\x9b31m"),)), "\n")
+    purpose = Purpose("tester", "loyalty-1", "red", attempt=1, turn=2)
+    _, shown = ask(a_request(user("\x1b[2Jgone\u202e\x07 ok\ttab"), purpose=purpose), "\n")
     assert not set("\x1b\x07\x9b\u202e") & set(shown)
     assert "gone ok\ttab" in shown
 

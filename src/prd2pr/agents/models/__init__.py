@@ -104,7 +104,7 @@ def _open_command(command: str, around: ModelContext) -> Model:
 def _open_human(_: str, around: ModelContext) -> Model:
     from prd2pr.agents.models.human import HumanModel
 
-    return HumanModel(stdin=around.stdin, stdout=around.stdout)
+    return HumanModel(stdin=around.stdin, stdout=around.stdout, editor=around.env.get("EDITOR", ""))
 
 
 def _open_replay(file: str, around: ModelContext) -> Model:
