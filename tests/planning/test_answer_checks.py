@@ -96,6 +96,13 @@ def test_paths_and_modules(path: str, module: str) -> None:
     assert path_to_module(path) == module
 
 
+def test_signatures_in_the_module_section_prescribe_no_structure() -> None:
+    interface = (
+        "\n## Module structure\n\n```python\n# shop.cart\nCart.pay(self, total: int) -> Receipt\ndef pay(): ...\n```\n"
+    )
+    assert parse_module_structure(prd_of(functional(1) + interface)) == set()
+
+
 def test_prose_in_the_module_section_is_ignored() -> None:
     assert (
         parse_module_structure(

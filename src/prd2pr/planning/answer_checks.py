@@ -204,6 +204,7 @@ def _make_verify_only(story: StoryDraft, earlier: StoryDraft) -> StoryDraft:
 # A place such as `src/shop/points.py`, `shop/rules/` or `shop.points`, at the start of an entry or in backticks.
 _QUOTED = re.compile(r"`([^`\s]{1,200})`")
 _PLACE = re.compile(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*/?")
+_START = re.compile(rf"{_PLACE.pattern}(?![\w(])")  # not `Cart.pay(`, a method of the interface
 _NO_CODE = (".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".html", ".css", ".j2")
 
 
@@ -242,7 +243,7 @@ def _extract_places(entry: str) -> Iterator[str]:
     if quoted:
         yield from quoted
         return
-    first = _PLACE.match(entry.strip())
+    first = _START.match(entry.strip())
     parts = re.split(r"[./]", first[0].rstrip("/")) if first else []
     if first and (len(parts) > 1 or first[0].endswith("/")) and all(len(part) > 1 for part in parts):
         yield first[0]

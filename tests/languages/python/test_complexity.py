@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prd2pr.languages.python.complexity import is_same_program, measure, measure_improvement
-from prd2pr.languages.python.signatures import list_public_signatures
+from prd2pr.languages.python.signatures import list_instance_attributes, list_public_signatures
 
 SOURCE = """
 from math import sqrt
@@ -123,3 +123,9 @@ def test_improvement_of_several_files() -> None:
     assert told["comment_only"] is False
     assert measure_improvement(old, {"a.py": old["a.py"] + "# words\n"})["comment_only"] is True
     assert measure_improvement({"t.html": "a"}, {"t.html": "b"})["comment_only"] is False
+
+
+def test_attributes_of_instances_are_listed() -> None:
+    source = "class Quote:\n    cents: int\n    days = 3\n    def __init__(self):\n        self.total = self._own = 1\n"
+    names = [each.name for each in list_instance_attributes("src/shop/quotes.py", source)]
+    assert names == ["shop.quotes.Quote.cents", "shop.quotes.Quote.total"]

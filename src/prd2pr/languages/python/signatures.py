@@ -46,6 +46,28 @@ def list_public_signatures(path: str, source: str, *, before: str = "") -> tuple
     return tuple(Signature(name=f"{module}.{name}", text=text, path=path) for name, text in sorted(found.items()))
 
 
+def list_instance_attributes(path: str, source: str) -> tuple[Signature, ...]:
+    """Return the public attributes of classes that have no signature: fields without a value, and `self.name = …`."""
+    module, tree = get_module_name(path), parse_python(source)
+    found = {
+        f"{module}.{node.name}.{name}": None
+        for node in (tree.body if tree else ())
+        if isinstance(node, ast.ClassDef)
+        for name in _iter_instance_attributes(node)
+        if not _is_private(name)
+    }
+    return tuple(Signature(name=name, text=ATTRIBUTE, path=path) for name in found)
+
+
+def _iter_instance_attributes(node: ast.ClassDef) -> Iterator[str]:
+    for each in ast.walk(node):
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=name), value=None) if each in node.body:
+                yield name
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield name
+
+
 def get_module_name(path: str) -> str:
     """Return the module name, such as `shop.points` for `src/shop/points.py`.
 

@@ -10,7 +10,7 @@ from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import PathRules, classify_path, promote
 from prd2pr.domain.records import Design, PlannedSymbol
 from prd2pr.domain.stack import Stack, is_python_stack
-from prd2pr.languages.python.signatures import get_module_name, list_public_signatures
+from prd2pr.languages.python.signatures import get_module_name, list_instance_attributes, list_public_signatures
 from prd2pr.languages.registry import get_language
 from prd2pr.state.git import BlobRef, Git
 
@@ -117,7 +117,7 @@ def _name_module(stack: Stack, path: str) -> str:
 def _list_names(stack: Stack, path: str, text: str) -> dict[str, str]:
     inside = stack.to_stack_path(path)
     listed = (
-        list_public_signatures(inside, text)
+        (*list_public_signatures(inside, text), *list_instance_attributes(inside, text))
         if is_python_stack(stack)
         else get_language(stack.language).list_signatures(inside, text)
     )

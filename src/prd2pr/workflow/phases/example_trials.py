@@ -311,7 +311,7 @@ def judge_failed_examples(
         return tuple(settled)
     criteria = {each.id: _format_criterion(each) for each in position.story.criteria}
     material = {
-        f"example {each.name} of {each.criterion}": "\n".join(
+        each.name: "\n".join(
             (
                 *filter(None, (criteria.get(each.criterion, each.criterion), position.story.description)),
                 *("", trial.imports, each.lines, "", answers[each.number]),

@@ -69,10 +69,18 @@ def parse_python(source: str) -> ast.Module | None:
     The tree is cached, so it must not be modified.
     """
     try:
-        tree = ast.parse(source)
+        tree = _parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError means a null byte
         return None
     return tree if _is_readable(tree) else None
+
+
+def _parse(source: str) -> ast.Module:
+    """Parse once more after "AST constructor recursion depth mismatch", a race of threads in Python 3.11."""
+    try:
+        return ast.parse(source)
+    except SystemError:
+        return ast.parse(source)
 
 
 def is_too_deeply_nested(source: str) -> bool:
