@@ -54,6 +54,14 @@ def test_each_phase_writes_only_its_own_files(path: str, red: str, green: str, r
     assert [code_of(path, policy) for policy in (RED, GREEN, REFACTOR, FUSED)] == [red, green, refactor, fused]
 
 
+def test_red_writes_existing_tests() -> None:
+    policy = build_write_policy(Phase.RED, "shop-1", existing=["tests/test_cart.py"])
+    assert code_of("tests/test_cart.py", policy) == "ok"
+    assert code_of("tests/test_other.py", policy) == "RED101"
+    green = build_write_policy(Phase.GREEN, "shop-1", existing=["tests/test_cart.py"])
+    assert code_of("tests/test_cart.py", green) == "GRN101"
+
+
 @pytest.mark.parametrize("path", ["src/shop/points.py", "tests/tdd/shop-1/test_a.py", "docs/design.md"])
 def test_design_writes_nothing(path: str) -> None:
     assert code_of(path, DESIGN) == "GRN101"

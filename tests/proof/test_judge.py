@@ -56,7 +56,11 @@ def state(*, planned: str = "shop.points.redeem") -> Files:
     """The state of a branch on which a story has been designed."""
     paths = PrdLayout("loyalty")
     story = Story(
-        id="loyalty-1", epic="e1", title="Redeem", criteria=(Criterion(id="loyalty-1.c1", text="ten for one"),)
+        id="loyalty-1",
+        epic="e1",
+        title="Redeem",
+        criteria=(Criterion(id="loyalty-1.c1", text="ten for one"),),
+        requirements=("FR-1",),
     )
     design = Design(summary="", symbols=(PlannedSymbol(name=planned),))
     documents = {
@@ -100,6 +104,38 @@ def test_state_files_are_out_of_scope_in_human_commits_only(repository: Reposito
     assert "RED103" in codes(repository, Phase.RED, {**RED, **touched})
     repository.commit({REDEEM: None, **state()})
     assert codes(repository, Phase.RED, {**RED, **touched}, story="loyalty-1", message=f"red: x{TRAILERS}") == set()
+
+
+EARN = "Changed-Test: tests/test_points.py::test_earn"
+
+
+@pytest.mark.parametrize(
+    ("edit", "trailer", "found"),
+    [
+        ("earn(10) == 2", "", {"RED511"}),
+        ("earn(10) == 2", f"{EARN} FR-1", set()),
+        ("earn(10) == 2", f"{EARN} FR-9", {"RED511"}),
+        ("earn(10) > 1", f"{EARN} FR-1", {"RED510"}),
+    ],
+)
+def test_story_changes_existing_tests_only_as_trailers_declare(
+    repository: Repository, edit: str, trailer: str, found: set[str]
+) -> None:
+    repository.commit(state())
+    edited = {"tests/test_points.py": str(SHOP["tests/test_points.py"]).replace("earn(10) == 1", edit)}
+    message = f"Earn more\n\n{trailer}\n"
+    seen = codes(repository, Phase.RED, {**RED, **edited}, story="loyalty-1", message=message)
+    assert seen & {"RED510", "RED511"} == found
+    assert found or not seen
+
+
+def test_existing_test_is_changed_outside_of_a_plan(repository: Repository) -> None:
+    """It must fail, like every test of RED; if the commit declares it, it must be as strict as before."""
+    edited = {"tests/test_points.py": str(SHOP["tests/test_points.py"]).replace("earn(10) == 1", "earn(10) == 2")}
+    assert codes(repository, Phase.RED, {**RED, **edited}) == set()
+    repository.commit(SHOP | {REDEEM: None})
+    weak = {"tests/test_points.py": edited["tests/test_points.py"].replace("== 2", "> 1")}
+    assert "RED510" in codes(repository, Phase.RED, {**RED, **weak}, message=f"Earn more\n\n{EARN} FR-1\n")
 
 
 def test_unknown_story_is_a_usage_error(repository: Repository) -> None:

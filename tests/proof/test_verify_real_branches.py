@@ -85,6 +85,8 @@ def test_everything_squashed_into_one_commit_is_unproven(world):
     assert done.status == 1
     assert done.json["total"] == {"commits": 1, "steps": 0, "proved": 0, "unproven": 1}
     assert codes(done) == {"none": {"VER103"}}
+    head = world.git("rev-parse", "HEAD").strip()[:10]
+    assert f"to do: review it, or let `prd2pr check --base {head}~1 --head {head}`" in world.verify("main..HEAD").out
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from prd2pr.domain.records import (
     Record,
 )
 from prd2pr.domain.results.differential import DifferentialResult
-from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.results.mutation import MutantResult, MutationResult
 from prd2pr.domain.results.removal import Removal
 from prd2pr.domain.wording import clean_line, clip
 
@@ -243,6 +243,21 @@ class SmokeRun(Record):
         return f"{program}: {self.problem}" if self.problem else f"{program} exited with status {self.exit_status}"
 
 
+class ChangedTest(Record):
+    """An existing test, which passed before, that RED changed or removed."""
+
+    test: str  # id without parameters
+    requirement: str = ""  # for which it is declared; empty if it is not, or only for one of another story
+    removal_declared: bool = False
+    removed: bool = False
+    checks_before: int = 0  # how strictly it compares: 2 for each expected value or error, 1 for each part
+    checks_after: int = 0
+    on_new_code: Outcome | None = None  # GREEN: outcome of the old version; None if it cannot be collected
+    lost: tuple[MutantResult, ...] = ()  # GREEN: mutants that the old tests detected and that no test detects now
+    detected: int | None = None  # GREEN: how many mutants the old tests detected; None if not counted here
+    not_compared: str = ""  # GREEN: why mutation testing of the old or the new tests failed
+
+
 class Evidence(Document):
     """The evidence of one step, stored as `tdd/evidence/<story>/<n>-<phase>.json`."""
 
@@ -288,6 +303,7 @@ class Evidence(Document):
     held_out: HiddenExamplesEvidence | None = None  # RED and GREEN; None if not checked
     pages: tuple[PageScreenshot, ...] = ()  # INTEGRATED: screenshots in the same commit, which no gate judges
     line_coverage: LineCoverage | None = None  # INTEGRATED: not judged either; None if not measured
+    changed_tests: tuple[ChangedTest, ...] = ()  # RED and GREEN
     smoke: SmokeRun | None = None  # INTEGRATED: not judged either; None if no program is configured
     stack: StackFacts | None = None  # None for Python
     beside: tuple[OtherSuite, ...] = ()  # INTEGRATED: suites of the other stacks

@@ -37,12 +37,9 @@ class Record(BaseModel):
 
 class Document(Record):
     schema_version: int = SCHEMA_VERSION
-    # True for documents without floats and mappings, which can be encoded ten times faster.
-    plain_fields: ClassVar[bool] = False
-    # True for documents with lists of objects that change one by one: each object is on a line of its own.
-    item_lines: ClassVar[bool] = False
-    # True for documents that are stored without the fields that have their default value.
-    sparse: ClassVar[bool] = False
+    plain_fields: ClassVar[bool] = False  # True for documents without floats and mappings, which are encoded faster
+    item_lines: ClassVar[bool] = False  # True for documents with objects that change one by one: one on each line
+    sparse: ClassVar[bool] = False  # True for documents that are stored without fields that have their default value
 
 
 def _group_by_file(tests: Iterable[str]) -> list[str | list[str]]:
@@ -75,8 +72,7 @@ def _restore_ids(group: Any) -> Iterator[Any]:
         yield f"{group[0]}::{last if name.startswith('[') else ''}{name}"
 
 
-# Ids of tests. The name of a file, and of a test with several cases, is stored once:
-# [["tests/test_a.py", "test_1", "test_2[x]", "[y]"]].
+# The name of a file, and of a test with several cases, is stored once: [["tests/test_a.py", "test_1[x]", "[y]"]].
 TestIds = Annotated[
     tuple[str, ...], BeforeValidator(_ungroup_by_file), PlainSerializer(_group_by_file, when_used="json")
 ]
@@ -87,8 +83,7 @@ TestIds = Annotated[
 StoryKind = Literal["feature", "bug", "refactor", "docs", "config", "chore"]
 StoryStatus = Literal["backlog", "sprint", "in_progress", "done", "blocked", "skipped"]
 
-# Statuses of stories that need no further work.
-SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")
+SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")  # need no further work
 
 # Kinds that pass without RED, since a unit test could not prove anything. This is shown to people.
 UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
@@ -104,6 +99,14 @@ class Criterion(Record):
     text: str
     example: str = ""
     requirements: tuple[str, ...] = ()  # ids of the requirements that it checks
+
+
+class DeclaredTestChange(Record):
+    """An existing test that contradicts a requirement."""
+
+    test: str = Field(description="tests/test_fee.py::test_fee")
+    requirement: str = Field(description="Its id.")
+    removed: bool = Field(default=False, description="The behavior goes, and the test with it.")
 
 
 class Epic(Record):
@@ -520,6 +523,7 @@ class Cycle(Document):
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
     tests: TestIds = ()  # ids of the tests proved RED, updated when they move at integration
+    changed_tests: tuple[DeclaredTestChange, ...] = ()  # existing tests that RED changed
     coverage: dict[str, TestIds] = {}  # tests by the criterion that they name, for the living docs after a squash
     held_out: HiddenExamples | None = None  # no files if none were given; None if not requested
     line_coverage: LineCoverage | None = None  # at integration; None if it was not measured

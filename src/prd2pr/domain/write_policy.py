@@ -9,7 +9,7 @@ from typing import Literal
 
 from prd2pr.domain.evidence import PathKind
 from prd2pr.domain.paths import TDD_ROOT, get_story_test_root
-from prd2pr.domain.records import Phase
+from prd2pr.domain.records import DeclaredTestChange, Phase
 
 ScopeCode = Literal["RED101", "GRN101", "GRN201"]
 
@@ -53,6 +53,7 @@ class WritePolicy:
     kind: str = "feature"  # the story's kind
     others: tuple[str, ...] = ()  # further stories whose tests may be written, in a conversation
     shared_helper: str = ""  # a test file that may grow although it belongs to no story
+    existing: frozenset[str] = frozenset()  # files with existing tests, which the role may change if it declares them
 
     @property
     def test_directory(self) -> str:
@@ -72,6 +73,11 @@ class PolicyRefusal:
     message: str  # for the model: what is wrong and what to do instead
 
 
+def list_declared_files(declared: Iterable[DeclaredTestChange]) -> frozenset[str]:
+    """Return the files of the declared tests."""
+    return frozenset(each.test.partition("::")[0] for each in declared)
+
+
 def build_write_policy(
     phase: Phase,
     story: str,
@@ -79,6 +85,7 @@ def build_write_policy(
     fused: bool = False,
     locked: Iterable[str] = (),
     kind: str = "feature",
+    existing: Iterable[str] = (),
 ) -> WritePolicy:
     """Build the write policy of a phase.
 
@@ -88,7 +95,7 @@ def build_write_policy(
     writable = _TESTS_ONLY | _SOURCE_ONLY if fused else WRITABLE.get(phase, _NOTHING)
     if phase is Phase.GREEN:
         writable = OPEN_SCOPE.get(kind, writable)
-    return WritePolicy(phase, story, writable, frozenset(locked), kind)
+    return WritePolicy(phase, story, writable, frozenset(locked), kind, existing=frozenset(existing))
 
 
 def check_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal | None:
@@ -110,7 +117,8 @@ def check_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal
 
 def is_own_test(path: str, policy: WritePolicy) -> bool:
     stories = (policy.story, *policy.others)
-    return path == policy.shared_helper or any(get_story_test_root(path, story) for story in stories)
+    named = path == policy.shared_helper or path in policy.existing
+    return named or any(get_story_test_root(path, story) for story in stories)
 
 
 def refuse_write(path: str, policy: WritePolicy, problem: str) -> PolicyRefusal:
@@ -161,9 +169,10 @@ def _describe_allowed(policy: WritePolicy) -> str:
 
 def _describe_tests(policy: WritePolicy) -> str:
     helper = f" or in {policy.shared_helper}" if policy.shared_helper else ""
+    changed = ", and existing tests that the answer declares in `changed_tests`" if policy.existing else ""
     if policy.others:
-        return f"tests under {TDD_ROOT}/ in the directory of their story{helper}"
-    return f"tests under {policy.test_directory}{helper}"
+        return f"tests under {TDD_ROOT}/ in the directory of their story{helper}{changed}"
+    return f"tests under {policy.test_directory}{helper}{changed}"
 
 
 _KIND_WORDS: dict[PathKind, str] = {

@@ -101,6 +101,12 @@ LAYERS: tuple[CheckLayer, ...] = (
         (Phase.RED,),
         ("pytest",),
     ),
+    CheckLayer(
+        "changed tests",
+        "mutants that the old version of a changed test detected are still detected",
+        (Phase.GREEN,),
+        ("pytest",),
+    ),
     CheckLayer("other circumstances", "order, clock, time zone and hash seed are changed", (Phase.GREEN,), ("pytest",)),
     CheckLayer(
         "replay outside the test run",

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from prd2pr.domain.changeset import ChangedCode, ChangesetEvidence, EarlierTest
 from prd2pr.domain.evidence import (
+    ChangedTest,
     Comparison,
     Coverage,
     Evidence,
@@ -33,6 +34,7 @@ _PATH_FIELDS: dict[type[Record], tuple[str, ...]] = {
     MutantResult: ("path", "by"),
     Changed: ("path",),
     ChangedCode: ("path",),
+    ChangedTest: ("test",),
     ChangesetEvidence: (
         "invisible",
         "red_tests",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from prd2pr.domain.evidence import Evidence, Finding, RunSummary, Verdict
-from prd2pr.domain.records import Cycle, Phase
+from prd2pr.domain.records import Cycle, DeclaredTestChange, Phase
 from prd2pr.domain.results.mutation import MutationResult
 from prd2pr.errors import StateProblem, UsageProblem
-from prd2pr.state.commit_message import StepRef, read_step
+from prd2pr.state.commit_message import StepRef, read_declared_tests, read_step
 from prd2pr.state.git import Git
 from prd2pr.state.layout import PRDS
 from prd2pr.state.store import StateStore
@@ -31,6 +33,8 @@ def judge_commits(  # noqa: PLR0917 the arguments of the command line, in the sa
     git = gather_context.git
     base, head = git.rev(base), git.rev(head)
     context = load_story_context(git, story, (base, head)) if story else None
+    if phase is Phase.RED and (declared := read_declarations(git, base, head, context)):
+        context = replace(context or StoryContext(""), changed_tests=declared)
     step = _read_step_ref(git, head)
     try:
         docs = _render_docs(gather_context, base, head, step) if phase is Phase.INTEGRATED else NO_DOCS
@@ -83,6 +87,16 @@ def load_story_context(git: Git, story: str, commits: Iterable[str]) -> StoryCon
         where="--story",
         remedy=f"choose one of: {listed}",
     )
+
+
+def read_declarations(git: Git, base: str, head: str, story: StoryContext | None) -> tuple[DeclaredTestChange, ...]:
+    """Return the existing tests that the judged commits declare to change, in trailers or in the story's record."""
+    declared = [each for commit in git.log(f"{base}..{head}") for each in read_declared_tests(commit.trailers)]
+    if story and _read_step_ref(git, head) is not None:
+        with suppress(StateProblem):  # forged, which the gate refuses
+            cycle = StateStore(git, story.prd).load(head).cycle(story.story)
+            declared += cycle.changed_tests if cycle else ()
+    return tuple(declared)
 
 
 def _list_prds(git: Git, commit: str) -> list[str]:

@@ -17,7 +17,12 @@ from threading import Event
 from typing import TypeVar
 
 from prd2pr.domain.evidence import Evidence, Finding, Verdict
-from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle, record_gate_result
+from prd2pr.domain.machines.phase_transitions import (
+    PassedPhase,
+    advance_cycle,
+    list_declared_changes,
+    record_gate_result,
+)
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.machines.story_transitions import DRAFT_PHASES
 from prd2pr.domain.paths import classify_path
@@ -57,7 +62,7 @@ from prd2pr.workflow.phases.hidden_examples import load_hidden_examples
 
 Check = Callable[[CommitInfo], tuple[CommitCheck, set[str]]]
 UNGATED = (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
-OUTCOME_FIELDS = ("state", "tests", "test_files", "held_out", "design", "pre_implemented")
+OUTCOME_FIELDS = ("state", "tests", "test_files", "held_out", "design", "pre_implemented", "changed_tests")
 
 
 Item = TypeVar("Item")
@@ -276,7 +281,9 @@ class Verifier:
             claim.step.prd, claim.story, claim.cycle_before, note=saved.note, pre_implemented=saved.pre_implemented
         )
         if claim.step.phase is Phase.RED:
-            context = replace(context, held_out=self.find_hidden_examples(claim, saved))
+            held_out = self.find_hidden_examples(claim, saved)
+            declared = list_declared_changes(saved)
+            context = replace(context, held_out=held_out, changed_tests=declared)
         docs = NO_DOCS
         if claim.step.phase is Phase.INTEGRATED:
             docs = render_claimed_docs(self.gather_context, claim, self.read_before)

@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from prd2pr.domain.records import Phase
+from prd2pr.domain.records import DeclaredTestChange, Phase
 
 SUBJECT_LENGTH = 72
+CHANGED_TEST = "Changed-Test"
+REMOVED = " removed"
 TRAILER = re.compile(r"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)$")
 STEP = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/(\d{1,9})")
 JOIN = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)")
@@ -133,6 +135,16 @@ def build_step_trailers(step: StepRef) -> tuple[tuple[str, str], ...]:
         ("Tdd-Phase", step.phase.value),
         ("Tdd-Evidence", step.evidence),
     )
+
+
+def read_declared_tests(trailers: Mapping[str, Sequence[str]]) -> tuple[DeclaredTestChange, ...]:
+    """Read the trailers `Changed-Test: tests/test_fee.py::test_fee FR-2`, with `removed` at the end for a removal."""
+    found = []
+    for line in trailers.get(CHANGED_TEST, ()):
+        test, _, requirement = line.removesuffix(REMOVED).rpartition(" ")
+        if test.strip():
+            found.append(DeclaredTestChange(test=test.strip(), requirement=requirement, removed=line.endswith(REMOVED)))
+    return tuple(found)
 
 
 def read_step(trailers: Mapping[str, tuple[str, ...]]) -> StepRef | None:

@@ -4,5 +4,5 @@
 `run_cache` and `stack_runners` run tests. `commit_check` defines the results of `prd2pr verify`, and `program` runs
 the project's own program.
 
-May import `languages`, `sandbox`, `state` and `domain`.
+May import `languages`, `sandbox`, `state`, `prd` and `domain`.
 """

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from prd2pr.domain.evidence import Change, LockedFile, PathKind
-from prd2pr.domain.paths import STATE_ROOT, PathRules, classify_path, get_story_test_root, matches_any
+from prd2pr.domain.paths import STATE_ROOT, TDD_ROOT, PathRules, classify_path, get_story_test_root, matches_any
 from prd2pr.domain.records import HiddenExampleFile
 from prd2pr.languages.python.pytest_settings import PYTEST_CONFIG_FILES, read_pytest_settings
 from prd2pr.languages.python.signatures import list_import_names
@@ -29,6 +29,12 @@ _STATUS_NAMES: dict[str, ChangeStatus] = {"A": "added", "M": "modified", "D": "d
 
 
 _MAX_SHOWN = 60
+
+
+def list_existing_tests(git: Git, tree: str, rules: PathRules) -> tuple[str, ...]:
+    """Return the test files that do not belong to a story in progress."""
+    tests = (entry.path for entry in git.entries(tree) if classify_path(entry.path, rules) is PathKind.TEST)
+    return tuple(path for path in tests if TDD_ROOT not in path and not path.rpartition("/")[2].startswith("tdd_"))
 
 
 def find_story_entries(git: Git, tree: str, story: str) -> tuple[TreeEntry, ...]:

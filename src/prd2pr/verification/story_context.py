@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
 from prd2pr.domain.records import (
     UNTESTED_KINDS,
     Cycle,
+    DeclaredTestChange,
     HiddenExamples,
+    Phase,
     PlannedSymbol,
     Story,
     StoryKind,
@@ -45,6 +48,9 @@ class StoryContext:
     held_out: HiddenExamples | None = None
     note: str = ""
     pre_implemented: bool = False
+    requirements: tuple[str, ...] = ()  # ids that the story builds
+    changed_tests: tuple[DeclaredTestChange, ...] = ()
+    before_red: str = ""  # code tree before the story's tests
     began: str = ""  # code tree from which the story started
 
     @classmethod
@@ -64,5 +70,20 @@ class StoryContext:
             held_out=cycle.held_out,
             note=note or untested,
             pre_implemented=pre_implemented,
+            requirements=list_story_requirements(story),
+            changed_tests=cycle.changed_tests,
+            before_red=_find_tree_before_red(cycle),
             began=cycle.steps[0].code_tree if cycle.steps else "",
         )
+
+
+def list_story_requirements(story: Story) -> tuple[str, ...]:
+    """Return the ids of the requirements that the story and its criteria name."""
+    named = (name for criterion in story.criteria for name in criterion.requirements)
+    return tuple(dict.fromkeys((*story.requirements, *named)))
+
+
+def _find_tree_before_red(cycle: Cycle) -> str:
+    """Return the code tree of the step before the last RED, or an empty string without one."""
+    pairs = list(pairwise(cycle.steps))
+    return next((before.code_tree for before, step in reversed(pairs) if step.phase is Phase.RED), "")

@@ -45,7 +45,7 @@ def find_red_tests(
     known = {strip_test_parameters(test) for test in then}
     passed = {strip_test_parameters(test) for test, result in then.items() if result.outcome == "passed"}
     edited = find_edited_tests(before, after, naming)
-    extended = edited & _find_extended_tests(before, after, naming)
+    extended = edited & find_extended_tests(before, after, naming)
     fresh = {
         test
         for test in now
@@ -241,7 +241,7 @@ def find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], namin
     return {test for test, body in new.items() if test in old and old[test] != body}
 
 
-def _find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+def find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
     """Return the tests in which only the `parametrize` examples changed."""
     old = {
         test: body for path, text in before.items() for test, body in _dump_bodies(path, text, naming, examples=False)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from prd2pr.domain.records import Design, PlannedSymbol, Record
+from prd2pr.domain.records import DeclaredTestChange, Design, PlannedSymbol, Record
 
 WorkStatus = Literal["done", "nothing_to_do", "contradiction"]
 
@@ -17,6 +17,9 @@ class WorkReport(Record):
         description="nothing_to_do: nothing is worth changing. contradiction: a person must decide"
     )
     explanation: str = Field(max_length=4000, description="for a reviewer, in two or three sentences: what and why")
+    changed_tests: tuple[DeclaredTestChange, ...] = Field(
+        default=(), max_length=40, description="Existing tests that you changed."
+    )
 
 
 class DesignedSymbol(Record):

@@ -278,6 +278,11 @@ def format_checked_text(checked: CommitCheck) -> str:
     for finding in checked.errors:
         where = f" {finding.path}" if finding.path else ""
         lines.append(f"            {finding.code}{where}: {finding.message}")
+    if checked.unproven and not checked.draft:
+        name = checked.commit[:10]
+        lines.append(
+            f"            to do: review it, or let `prd2pr check --base {name}~1 --head {name}` judge it alone"
+        )
     return "\n".join(lines) + "\n"
 
 

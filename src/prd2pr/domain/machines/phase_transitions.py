@@ -16,6 +16,7 @@ from prd2pr.domain.records import (
     Backlog,
     Cycle,
     CycleState,
+    DeclaredTestChange,
     Design,
     HiddenExamples,
     Phase,
@@ -58,6 +59,7 @@ def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
             "design": passed.design or cycle.design,
             "test_files": update_test_files(cycle, passed),
             "tests": list_tests_after(cycle, passed),
+            "changed_tests": list_changed_tests_after(cycle, passed),
             "coverage": cycle.coverage or {each.criterion: each.tests for each in passed.evidence.coverage or ()},
             "held_out": get_hidden_examples_after(cycle, passed),
             "line_coverage": passed.evidence.line_coverage or cycle.line_coverage,
@@ -96,6 +98,19 @@ def list_tests_after(cycle: Cycle, passed: PassedPhase) -> tuple[str, ...]:
         return passed.evidence.story_tests
     opened = cycle.held_out.tests if cycle.held_out and passed.step.phase is Phase.GREEN else ()
     return (*cycle.tests, *opened)
+
+
+def list_changed_tests_after(cycle: Cycle, passed: PassedPhase) -> tuple[DeclaredTestChange, ...]:
+    return list_declared_changes(passed.evidence) if passed.step.phase is Phase.RED else cycle.changed_tests
+
+
+def list_declared_changes(red: Evidence) -> tuple[DeclaredTestChange, ...]:
+    """Return the existing tests that RED changed as declared."""
+    return tuple(
+        DeclaredTestChange(test=each.test, requirement=each.requirement, removed=each.removed)
+        for each in red.changed_tests
+        if each.requirement
+    )
 
 
 def get_hidden_examples_after(cycle: Cycle, passed: PassedPhase) -> HiddenExamples | None:

@@ -142,6 +142,7 @@ def draft_work(session: Session, position: Position, request: CommandRequest) ->
         return Stuck("no worker may change files (`permissions: {mode: reject}` in .prd2pr.yml)")
     role = DRAFT_ROLES[request.command.name]
     assignment = make_work_assignment(session, position, role, (), 1)
+    assignment = replace(assignment, policy=replace(assignment.policy, existing=frozenset()))
     if role is TESTER:
         assignment = replace(
             assignment, hidden_examples=False

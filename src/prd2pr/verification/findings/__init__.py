@@ -40,6 +40,7 @@ from prd2pr.verification.findings import (
     verify,
 )
 from prd2pr.verification.gates import (
+    changed_tests,
     changeset,
     dead_code,
     differential,
@@ -102,6 +103,7 @@ FINDINGS: dict[str, FindingKind] = _build_table(
         *weak_assertions.FINDINGS,
         *runs.FINDINGS,
         *verify.FINDINGS,
+        *changed_tests.FINDINGS,
         *changeset.FINDINGS,
         *dead_code.FINDINGS,
         *differential.FINDINGS,

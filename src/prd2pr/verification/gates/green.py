@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from prd2pr.domain.evidence import Evidence, Finding, PathKind
 from prd2pr.domain.records import Phase
 from prd2pr.domain.results.finding_kind import FindingKind, define_strict_error, define_warning
+from prd2pr.verification.gates.changed_tests import check_old_versions
 from prd2pr.verification.gates.common import (
     GateCodes,
     GatePolicy,
@@ -141,7 +142,9 @@ FINDINGS: tuple[FindingKind, ...] = (
         "New behavior must not break existing behavior.",
         bad="tests/test_cart.py::test_total passed before and fails now",
         good="tests/test_cart.py::test_total passes before and after",
-        remedy="fix the regression.",
+        remedy="fix the regression. If a requirement of the story changes what the test asserts, change the test "
+        "together with the story's tests, as strictly as before, and declare it in `changed_tests` (after /tdd undo if "
+        "RED is committed).",
     ),
     define_strict_error(
         "GRN305",
@@ -206,6 +209,7 @@ def _collect_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Findin
     yield from check_story_tests_pass(evidence, CODES)
     yield from check_examples_given(evidence)
     yield from check_no_regressions(evidence, CODES.regressed, CODES.fewer)
+    yield from check_old_versions(evidence)
     yield from check_mutation(evidence, policy)
     yield from check_stability(evidence)
     yield from report_facts(evidence, "GRN")

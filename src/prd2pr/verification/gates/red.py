@@ -10,6 +10,7 @@ from prd2pr.domain.results.finding_kind import FindingKind, define_error, define
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.domain.wording import count, format_pass_count
 from prd2pr.languages.hidden_examples import merge_hidden_examples
+from prd2pr.verification.gates.changed_tests import check_changed_tests
 from prd2pr.verification.gates.common import (
     GatePolicy,
     check_links,
@@ -202,6 +203,7 @@ def collect_red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Fin
     yield from check_links(evidence, "RED106")
     yield from report_facts(evidence, "RED")
     yield from _check_criteria(evidence)
+    yield from check_changed_tests(evidence)
     yield from check_no_regressions(evidence, "RED503", "RED504")
     if evidence.head_run is not None:
         yield from _check_collection(evidence)

@@ -6,7 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from prd2pr.domain.evidence import Fact, FailureKind, PathKind, RunReport, Signature, StackFacts, TestResult
+from prd2pr.domain.evidence import (
+    ChangedTest,
+    Fact,
+    FailureKind,
+    PathKind,
+    RunReport,
+    Signature,
+    StackFacts,
+    TestResult,
+)
 from prd2pr.domain.records import Phase
 from prd2pr.domain.test_runs import compare_base_with_head, strip_test_parameters
 from prd2pr.languages.base import DeclaredTestCase, Language, ParsedTestFile, SourceContext, TestContext
@@ -17,6 +26,7 @@ from prd2pr.languages.registry import get_language
 from prd2pr.languages.rule_isolation import collect_facts
 from prd2pr.verification.codebase import LOCKED_KINDS, Codebase
 from prd2pr.verification.gather.analysis import MAX_NAMED_MODULES, RedReading, StepAnalysis
+from prd2pr.verification.gather.changed_tests import count_checks, exclude_declared_removals, find_changed_tests
 from prd2pr.verification.story_tests import RedTests
 
 
@@ -102,6 +112,7 @@ class LanguageAnalysis(StepAnalysis):
         declared = [test for file in after.values() for test in file.tests]
         collected = {strip_test_parameters(result.id) for result in head.results}
         described = [test for test in declared or self._describe_undeclared_tests(fresh) if test.id in fresh]
+        changed = self._find_changed_tests((before, after), head)
         fields = {
             "project_modules": tuple(sorted(self._packages | {name.partition(".")[0] for name in missing})),
             "declared": tuple(test.id for test in declared),
@@ -111,12 +122,29 @@ class LanguageAnalysis(StepAnalysis):
             "flat_layout": not self._source_after or any("/" not in path for path in self._source_after),
             "called": _list_called_names(after.values()),
             "subject_lines": {path: file.subject_lines for path, file in {**helpers, **after}.items()},
+            "changed_tests": changed,
             "facts": (
                 *self._find_test_facts(touched, fresh),
                 *find_reclaimed_declarations(before, after, self._find_failing_bodies(base), fresh),
             ),
         }
-        return RedReading(tests, comparison.model_copy(update={"regressed": kept, "vanished": vanished}), fields)
+        comparison = comparison.model_copy(update={"regressed": kept, "vanished": vanished})
+        return RedReading(tests, exclude_declared_removals(comparison, changed), fields)
+
+    def _find_changed_tests(
+        self, files: tuple[Mapping[str, ParsedTestFile], Mapping[str, ParsedTestFile]], head: RunReport
+    ) -> tuple[ChangedTest, ...]:
+        old, new = ({test.id: test.body for file in side.values() for test in file.tests} for side in files)
+        edited = {test for test, body in new.items() if old.get(test, body) != body}
+        sides = zip((self._tests_before, self._tests_after), (old, new), strict=True)
+        plan_faults = self.language.make_wrong_expectations
+        before, after = (
+            count_checks(
+                (fault for path in files[1] for fault in plan_faults(path, texts.get(path, ""))), bodies, edited
+            )
+            for texts, bodies in sides
+        )
+        return find_changed_tests(self.case.story, edited, (before, after), self.case.base_report, head)
 
     def _find_test_facts(self, touched: Iterable[str], fresh: frozenset[str]) -> Iterator[Fact]:
         shared = self._find_assertion_helpers()

@@ -10,6 +10,7 @@ from prd2pr.domain.test_runs import compare_base_with_head, expand_test_ids, map
 from prd2pr.languages.test_runner import OTHER_SEED, RunRequest
 from prd2pr.verification.codebase import Codebase
 from prd2pr.verification.gather.analysis import StepAnalysis
+from prd2pr.verification.gather.changed_tests import OldTests
 from prd2pr.verification.gather.context import (
     GatherCase,
     find_parent_directories,
@@ -131,6 +132,7 @@ def _gather_locked(analysis: StepAnalysis) -> Evidence:
         bite_before=before,
         removal=removal,
         parity=differential if green else None,
+        changed_tests=OldTests(case, head, type(analysis)).observe() if green and not refactor else (),
     )
 
 

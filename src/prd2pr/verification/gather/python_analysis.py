@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from prd2pr.domain.evidence import Fact, RunReport
+from prd2pr.domain.evidence import ChangedTest, Fact, RunReport
 from prd2pr.domain.paths import PathRules
 from prd2pr.domain.records import UNTESTED_KINDS
 from prd2pr.domain.results.differential import DifferentialResult
@@ -29,7 +29,7 @@ from prd2pr.languages.python.differential.plan import (
     select_differential_tests,
 )
 from prd2pr.languages.python.mutation.exemptions import drop_registration_differences
-from prd2pr.languages.python.mutation.plan import find_used_modules, plan_mutations
+from prd2pr.languages.python.mutation.plan import find_perturbations, find_used_modules, plan_mutations
 from prd2pr.languages.python.pytest_settings import PYTEST_CONFIG_FILES, read_pytest_settings
 from prd2pr.languages.python.rules.source_code.doctests import check_doctests
 from prd2pr.languages.python.rules.test_code.contradictions import check_conflicting_tests, check_repeated_failures
@@ -47,6 +47,7 @@ from prd2pr.languages.test_runner import DifferentialRequest, RunRequest, TestRu
 from prd2pr.state.git import Git
 from prd2pr.verification.codebase import LOCKED_KINDS, Codebase, TreePair, load_tree_pair
 from prd2pr.verification.gather.analysis import RedReading, StepAnalysis
+from prd2pr.verification.gather.changed_tests import count_checks, exclude_declared_removals, find_changed_tests
 from prd2pr.verification.gather.context import GatherCase
 from prd2pr.verification.gather.python_facts import (
     build_fact_context,
@@ -67,9 +68,11 @@ from prd2pr.verification.gather.stubs import start_stub_runs
 from prd2pr.verification.story_tests import (
     RedTests,
     drop_earlier_failures,
+    dump_all_tests,
     exclude_red_effects,
     find_boundary_examples,
     find_edited_tests,
+    find_extended_tests,
     find_failing_setups,
     find_reclaimed_tests,
     find_red_tests,
@@ -114,17 +117,21 @@ class PythonAnalysis(StepAnalysis):
         collected = {strip_test_parameters(result.id) for result in head.results}
         wait_for_stub_facts = start_stub_runs(case.context.runner, pair, tests.fresh, head, case.planned)
         step = _RedStep(touched, modules, tests, head, context)
+        changed = _find_changed_tests(case, (before, after), head)
         fields = {
             "declared": list_declared_tests(pair, modules),
             "uncollected": tuple(test for test in list_certain_tests(pair, modules) if test not in collected),
-            "coverage": find_new_test_coverage(pair, modules, fresh, case.story.criteria) if case.story else None,
+            "coverage": find_new_test_coverage(pair, modules, fresh, case.story.criteria)
+            if case.story and case.story.story
+            else None,
             "project_names": list_project_names(pair, head),
             "flat_layout": pair.head.flat,
             "called": list_called_names(pair, modules),
             "subject_lines": find_subject_lines(pair, modules, context),
             "facts": (*_find_red_facts(case, step), *collect_facts(wait_for_stub_facts)),
+            "changed_tests": changed,
         }
-        return RedReading(tests, comparison, fields)
+        return RedReading(tests, exclude_declared_removals(comparison, changed), fields)
 
     def find_claimed_tests(self) -> tuple[str, ...]:
         context = self.case.context
@@ -348,3 +355,19 @@ def build_differential_plan(pair: TreePair) -> DifferentialPlan:
     return plan_differential(
         pair.base.source_texts, pair.head.source_texts, python, {**others, **gone}, seed=pair.head.tree
     )
+
+
+def _find_changed_tests(
+    case: GatherCase, texts: tuple[Mapping[str, str], Mapping[str, str]], head: RunReport
+) -> tuple[ChangedTest, ...]:
+    """Find the existing tests that differ. `texts` are the changed test modules before and after the step."""
+    naming, base = case.pair.naming, case.base_report
+    edited = find_edited_tests(*texts, naming)
+    grown = {test for test in edited if _only_gained_examples(test, base, head)} & find_extended_tests(*texts, naming)
+    old, new = (count_checks(find_perturbations(side), dict(dump_all_tests(side, naming)), edited) for side in texts)
+    return find_changed_tests(case.story, edited - grown, (old, new), base, head)
+
+
+def _only_gained_examples(test: str, base: RunReport, head: RunReport) -> bool:
+    now = head.by_id()
+    return all(each in now for each in base.by_id() if strip_test_parameters(each) == test)

@@ -14,6 +14,7 @@ from prd2pr.domain.evidence import Evidence, LockedFile, StackFacts
 from prd2pr.domain.records import HiddenExamples, Phase
 from prd2pr.domain.stack import Stack
 from prd2pr.languages.stack_paths import prefix_paths
+from prd2pr.state.git import Git
 from prd2pr.verification.codebase import TreePair, add_missing_files
 from prd2pr.verification.story_context import StoryContext
 
@@ -26,7 +27,7 @@ def gather_in_subdirectory(
     """Gather inside the stack's root. `pair` covers the whole repository, to find changes outside the stack."""
     git, root = pair.head.git, stack.root
     base, head = (git.subtree(side.tree, root) for side in (pair.base, pair.head))
-    seen = prefix_paths(gather(base, head, localize_story(story, stack) if story else None), root)
+    seen = prefix_paths(gather(base, head, localize_story(git, story, stack) if story else None), root)
     after = _add_hidden_examples(pair, phase, story)
     outside = {path: blob for path, blob in pair.base.locked.items() if not stack.contains_path(path)}
     return seen.model_copy(
@@ -53,7 +54,7 @@ def _list_locked_outside(pair: TreePair, phase: Phase, expected: dict[str, str])
     return () if phase is Phase.RED else pair.list_locked_files(expected, lambda _: False)
 
 
-def localize_story(story: StoryContext, stack: Stack) -> StoryContext:
+def localize_story(git: Git, story: StoryContext, stack: Stack) -> StoryContext:
     held = story.held_out
     return replace(
         story,
@@ -61,6 +62,10 @@ def localize_story(story: StoryContext, stack: Stack) -> StoryContext:
         locked=MappingProxyType(
             {stack.to_stack_path(path): blob for path, blob in story.locked.items() if stack.contains_path(path)}
         ),
+        changed_tests=tuple(
+            each.model_copy(update={"test": stack.to_stack_path(each.test)}) for each in story.changed_tests
+        ),
+        before_red=git.subtree(story.before_red, stack.root) if story.before_red else "",
         held_out=HiddenExamples(
             files=tuple(file.model_copy(update={"path": stack.to_stack_path(file.path)}) for file in held.files),
             tests=tuple(map(stack.to_stack_path, held.tests)),

@@ -13,7 +13,8 @@ from prd2pr.agents.findings_text import format_findings
 from prd2pr.domain.evidence import Change, PathKind
 from prd2pr.domain.records import Phase
 from prd2pr.domain.wording import clip
-from prd2pr.domain.write_policy import build_write_policy, check_write
+from prd2pr.domain.write_policy import build_write_policy, check_write, list_declared_files
+from prd2pr.state.commit_message import read_declared_tests
 from prd2pr.state.git import BlobRef, CommitInfo, Git
 from prd2pr.verification.codebase import classify_change
 from prd2pr.workflow.commits.notes import commit_refused_work
@@ -24,7 +25,7 @@ from prd2pr.workflow.human_commits import (
     read_commit_step,
     walk_first_parents,
 )
-from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, format_failures_text
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, WorkRefusal, format_failures_text
 from prd2pr.workflow.phases.judgment import AcceptedPhase, drop_code_changes, judge_tree
 from prd2pr.workflow.session import Session
 
@@ -51,7 +52,7 @@ def judge_human_work(session: Session, position: Position, phase: Phase) -> tupl
     if judged.verdict.accepted:
         return position_from_base, AcceptedPhase(gate, judged)
     annotated = record_refused_work(session, position_from_base, work, judged)
-    can_continue = gate is phase and all(can_role_continue(change, position, gate) for change in changes)
+    can_continue = gate is phase and all(can_role_continue(change, position_from_base, gate) for change in changes)
     return (annotated if can_continue else keep_as_base(annotated)), None
 
 
@@ -63,7 +64,8 @@ def find_work_to_judge(session: Session, position: Position, phase: Phase) -> Un
 def judge_from_base(
     session: Session, position: Position, gate: Phase, work: UnprovenWork
 ) -> tuple[Position, JudgedAttempt]:
-    from_base = replace(position, judged_from=work.base_tree, people=work.people)
+    declared = tuple(each for commit in work.commits for each in read_declared_tests(commit.trailers))
+    from_base = replace(position, judged_from=work.base_tree, people=work.people, declared=declared)
     return from_base, judge_with_withheld_code(session, from_base, gate, work)
 
 
@@ -130,7 +132,8 @@ def is_phase_change(change: Change, position: Position, gate: Phase) -> bool:
 
 def can_role_continue(change: Change, position: Position, gate: Phase) -> bool:
     """Return whether the phase's role may write this path and can therefore fix it. Docs are always allowed."""
-    policy = build_write_policy(gate, position.story.id, kind=position.story.kind)
+    existing = [change.path] if gate is Phase.RED and change.path in list_declared_files(position.declared) else ()
+    policy = build_write_policy(gate, position.story.id, kind=position.story.kind, existing=existing)
     return change.kind is PathKind.DOCS or check_write(change.path, change.kind, policy) is None
 
 
@@ -153,8 +156,7 @@ def add_findings(position: Position, judged: JudgedAttempt, text: str) -> Positi
     instruction = f"{text}. It is in the files that you are given: continue from it, and fix what the gate refuses."
     return replace(
         position,
-        gate_feedback="\n".join([instruction, *format_findings(judged.verdict.errors, run)]),
-        failed_run_text=run,
+        refusal=WorkRefusal("\n".join([instruction, *format_findings(judged.verdict.errors, run)]), run),
     )
 
 
@@ -164,7 +166,7 @@ def keep_as_base(position: Position) -> Position:
         f"{format_work_owner_text(position)} is in the files that you are given and stays as it is: "
         "do your work on top of it."
     )
-    return replace(position, judged_from="", people=(), gate_feedback=instruction)
+    return replace(position, judged_from="", people=(), declared=(), refusal=WorkRefusal(instruction))
 
 
 def format_work_owner_text(position: Position) -> str:

@@ -26,6 +26,7 @@ from prd2pr.domain.records import Phase, Story
 from prd2pr.domain.stack import PYTHON
 from prd2pr.domain.write_policy import OPEN_SCOPE, WritePolicy, build_write_policy
 from prd2pr.errors import ModelRefused, SpendLimit
+from prd2pr.verification.codebase import list_existing_tests
 from prd2pr.workflow.conversation.history import (
     ConversationHistory,
     DeliveryRequest,
@@ -223,6 +224,7 @@ def _make_policy(session: Session, assignment: Assignment[StoryReport], order: D
         writable=policy.writable.union(*opened),
         others=tuple(each for each in order.wanted if each != order.story),
         shared_helper=stacks[0].shared_helper if len(stacks) == 1 else "",
+        existing=frozenset(list_existing_tests(session.git, order.base, session.constraints.paths)),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from prd2pr.agents.conversation import DeliveredAnswer
 from prd2pr.agents.models.base import Block, Message, Reply, Text, ToolResult
 from prd2pr.agents.models.message_blocks import block_to_json, content_from_json
+from prd2pr.agents.outputs.story_roles import StoryReport
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.state.journal import Journal, JournalEntry
 from prd2pr.workflow.session import Session
@@ -33,8 +34,7 @@ class Delivery:
     phase: Phase  # RED for tests and code, REFACTOR for a refactoring
     base: str
     tree: str
-    status: str
-    explanation: str
+    report: StoryReport
     problem: str = ""  # why it cannot be judged
     head: str = ""  # the branch's head at its submission
     outcome: DeliveryOutcome = ""
@@ -174,8 +174,7 @@ def record_delivered(session: Session, head: str, delivered: DeliveredAnswer) ->
             phase=phase,
             base=each.base,
             tree=each.tree,
-            status=each.report.status,
-            explanation=each.report.explanation,
+            report=each.report,
             problem=each.problem,
             head=head,
         )
@@ -273,11 +272,17 @@ _ENTRY_READERS = {
 
 
 def _delivery_to_json(delivery: Delivery) -> dict[str, Any]:
-    return {**vars(delivery), "phase": delivery.phase.value}
+    return {**vars(delivery), "phase": delivery.phase.value, "report": delivery.report.model_dump(mode="json")}
 
 
 def _delivery_from_json(facts: Mapping[str, Any]) -> Delivery:
-    return Delivery(**{**facts, "phase": Phase(facts["phase"])})
+    rest = dict(facts)
+    # Older versions recorded the report's status and explanation next to the other facts.
+    report = rest.pop("report", None) or {
+        "story": rest["story"],
+        **{name: rest.pop(name) for name in ("status", "explanation")},
+    }
+    return Delivery(**{**rest, "phase": Phase(rest["phase"]), "report": StoryReport.model_validate(report)})
 
 
 def _to_json(block: Block) -> dict[str, Any]:

@@ -13,12 +13,16 @@ from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind, TestResult, Verdict
 from prd2pr.domain.machines.phase_transitions import get_advice
 from prd2pr.domain.paths import classify_path
-from prd2pr.domain.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
+from prd2pr.domain.records import Cycle, DeclaredTestChange, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
+from prd2pr.domain.stack import PYTHON
 from prd2pr.domain.wording import limit_lines
-from prd2pr.domain.write_policy import WritePolicy, build_write_policy
+from prd2pr.domain.write_policy import WritePolicy, build_write_policy, is_own_test, list_declared_files
 from prd2pr.languages.hidden_examples import has_hidden_example_name
 from prd2pr.planning.decisions.spending import list_unfinished_attempts
+from prd2pr.prd.requirement_ids import get_requirement_key
 from prd2pr.state.store import BranchState
+from prd2pr.verification.codebase import list_existing_tests
+from prd2pr.verification.story_context import list_story_requirements
 from prd2pr.workflow.roles.role_runner import Assignment
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import BranchSpend, JournalEntry, get_entry_subject, list_refused_entries, sum_spend
@@ -26,6 +30,14 @@ from prd2pr.workflow.spending import BranchSpend, JournalEntry, get_entry_subjec
 MAX_RUN_CHARS = 6_000  # length of a refused attempt's test output
 MAX_RED_CHARS = 600  # length of RED's test output; the tests themselves show the rest
 MAX_TESTS = 20  # test names recorded per refused attempt
+
+
+@dataclass(frozen=True)
+class WorkRefusal:
+    """Why the gate refused people's commits, for the role that continues from them."""
+
+    findings: str = ""
+    failed_run: str = ""  # failures in the gate's run
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,9 @@ class Position:
     seconds_prd: float = 0
     judged_from: str = ""  # code tree of the last step, if commits since then are judged together with this step
     people: tuple[str, ...] = ()  # authors of these commits
-    gate_feedback: str = ""  # the gate's findings about them
-    failed_run_text: str = ""  # failures in the gate's run of them
+    refusal: WorkRefusal = field(default_factory=WorkRefusal)  # of these commits
     request_text: str = ""  # text that a person gave with the command
+    declared: tuple[DeclaredTestChange, ...] = ()  # existing tests that the author of the judged tests says to change
 
     @property
     def base_tree(self) -> str:
@@ -52,7 +64,7 @@ class Position:
     @property
     def advice(self) -> str:
         return "\n\n".join(
-            filter(None, (get_advice(self.state.status, self.story.id), self.request_text, self.gate_feedback))
+            filter(None, (get_advice(self.state.status, self.story.id), self.request_text, self.refusal.findings))
         )
 
     @property
@@ -117,7 +129,7 @@ def make_work_assignment(
             # The last attempt uses the stronger model, which is cheaper than asking a person.
             strong=number == attempts > 1,
             earlier=earlier,
-            test_output=position.failed_run_text or format_red_failures_text(position)
+            test_output=position.refusal.failed_run or format_red_failures_text(position)
             if role.phase is Phase.GREEN
             else "",
             advice=position.advice,
@@ -144,7 +156,37 @@ def make_write_policy(session: Session, position: Position, role: Role[WorkRepor
         fused=role.fused,
         locked=() if role.phase is Phase.RED else locked,
         kind=position.story.kind,
+        existing=list_existing_tests(session.git, position.code_tree, session.constraints.paths)
+        if role.phase is Phase.RED
+        else (),
     )
+
+
+def find_undeclared_tests(
+    session: Session, position: Position, tree: str, declared: tuple[DeclaredTestChange, ...]
+) -> tuple[str, ...]:
+    """Return the changed test files that neither belong to the story nor contain a declared test."""
+    stacks = session.services.gathering.stacks or (PYTHON,)
+    policy = build_write_policy(Phase.RED, position.story.id, existing=list_declared_files(declared))
+    policy = replace(policy, shared_helper=stacks[0].shared_helper)
+    changes = session.git.diff(position.base_tree, tree)
+    tests = (each.path for each in changes if classify_path(each.path, session.constraints.paths) is PathKind.TEST)
+    return tuple(path for path in tests if not is_own_test(path, policy))
+
+
+def find_declaration_problem(session: Session, position: Position, declared: tuple[DeclaredTestChange, ...]) -> str:
+    """Return what is wrong with the declared tests, or an empty string."""
+    wanted = list_story_requirements(position.story)
+    keys = {get_requirement_key(each) for each in wanted}
+    for each in declared:
+        path, _, name = each.test.partition("::")
+        if not name or session.git.read(position.base_tree, path) is None:
+            return f"`changed_tests`: {each.test} is no existing test; name it as path::name."
+        if get_requirement_key(each.requirement) not in keys:
+            return (
+                f"`changed_tests`: {each.requirement} is no requirement of this story, which has {', '.join(wanted)}."
+            )
+    return ""
 
 
 def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:

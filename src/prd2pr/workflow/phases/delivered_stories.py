@@ -21,8 +21,7 @@ from prd2pr.domain.machines.approval import limit_to_chosen_sprint, list_approve
 from prd2pr.domain.machines.phase_transitions import PassedPhase, advance_cycle
 from prd2pr.domain.questions import list_contradictions
 from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, CycleState, Design, Phase, Step, Story
-from prd2pr.domain.stack import PYTHON
-from prd2pr.domain.write_policy import build_write_policy, is_own_test
+from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.planning.unmet_requirements import build_unmet_story
 from prd2pr.verification.codebase import find_story_entries
 from prd2pr.verification.stack_scope import choose_planned_stack
@@ -39,6 +38,8 @@ from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
     Stuck,
+    find_declaration_problem,
+    find_undeclared_tests,
     format_failures_text,
     load_earlier_attempts,
     make_story_assignment,
@@ -76,6 +77,10 @@ OWN_FILES = "Its files are as you delivered them. Change what is wrong with `edi
 OTHER_FILES = (
     "It no longer applies to the code accepted since, so its files are discarded. Read what has changed, write it "
     "again and submit it."
+)
+DECLARE_OR_RESTORE = (
+    "If a requirement of the story changes what an existing test asserts, name the test and the requirement in "
+    "`changed_tests` of `submit`; restore all others."
 )
 WAITING = "Your later stories {names} are set aside and applied again on top; do not submit them now."
 
@@ -118,7 +123,7 @@ def run_delivered_design(session: Session, position: Position) -> PhaseOutcome:
     if isinstance(proved, Stuck):
         return proved
     return AcceptedPhase(
-        Phase.DESIGN, judge_design(session, position, proved.delivery.explanation), design=proved.design
+        Phase.DESIGN, judge_design(session, position, proved.delivery.report.explanation), design=proved.design
     )
 
 
@@ -171,16 +176,17 @@ def deliver_story(session: Session, position: Position) -> ProvedStory | Stuck:
                 return Stuck(f"{story.id} was refused {used} times, last by {find_last_codes(earlier)}")
             ask_for_stories(session, position, history, earlier, used + 1)
             continue
-        if delivery.status == "contradiction":
+        if delivery.report.status == "contradiction":
             record_judged(session, delivery, position.head, "accepted")
-            return Stuck(f"the {PROGRAMMER.title} reports a contradiction: {delivery.explanation}", is_own=True)
+            return Stuck(f"the {PROGRAMMER.title} reports a contradiction: {delivery.report.explanation}", is_own=True)
         tree = find_tree(session, position, delivery)
         problem = delivery.problem or find_problem(session, position, delivery, tree)
         if problem or tree is None:
             record_judged(session, delivery, position.head, "returned", problem)
             continue
         attempt = ProofAttempt(was_refused=bool(earlier), is_last=used + 1 >= limit)
-        proved = prove_story(session, position, DeliveredTree(delivery, tree), attempt)
+        declared = replace(position, declared=(*position.declared, *delivery.report.changed_tests))
+        proved = prove_story(session, declared, DeliveredTree(delivery, tree), attempt)
         if isinstance(proved, ProvedStory):
             record_judged(session, delivery, position.head, "proved")
             return proved
@@ -204,13 +210,13 @@ def find_problem(session: Session, position: Position, delivery: Delivery, tree:
     """Return why a delivered story cannot be judged, or an empty string."""
     if tree is None:
         return OTHER_FILES
-    if delivery.status == "nothing_to_do":
+    if delivery.report.status == "nothing_to_do":
         return "A story always has an answer: write its tests, also if they pass already, and submit it as `done`."
-    stacks = session.services.gathering.stacks or (PYTHON,)
-    policy = replace(build_write_policy(Phase.RED, position.story.id), shared_helper=stacks[0].shared_helper)
-    changes = session.git.diff(position.code_tree, drop_code_changes(session, position.code_tree, tree))
-    foreign = [each.path for each in changes if not is_own_test(each.path, policy)]
-    return f"It changes tests outside its own directory: {', '.join(foreign)}." if foreign else ""
+    declared = delivery.report.changed_tests
+    foreign = find_undeclared_tests(session, position, tree, (*position.declared, *declared))
+    if foreign:
+        return f"It changes tests outside its own directory: {', '.join(foreign)}. {DECLARE_OR_RESTORE}"
+    return find_declaration_problem(session, position, declared)
 
 
 def prove_story(
@@ -220,7 +226,7 @@ def prove_story(
     (delivery, tree), story, rules = delivered, position.story, session.constraints.paths
     stack = choose_planned_stack(session.services.gathering.stacks, story, position.cycle.design)
     design = position.cycle.design or derive_design(
-        session.git, (position.code_tree, tree), stack, rules, delivery.explanation
+        session.git, (position.code_tree, tree), stack, rules, delivery.report.explanation
     )
     designed = position
     if position.cycle.state is CycleState.DESIGN:
@@ -244,7 +250,7 @@ def prove_with_examples(
     assert design is not None, "passed in advance"
     tests_only = drop_code_changes(session, position.base_tree, tree)
     red, trial, lacking = judge_red_with_examples(session, position, tests_only, trial)
-    red = replace(red, explanation=delivery.explanation, work_tree=tree)
+    red = replace(red, explanation=delivery.report.explanation, work_tree=tree)
     if (story.verify_only and is_passing_at_once(red)) or (attempt.was_refused and is_already_built(red)):
         judged = judge_already_built(session, position, replace(red, work_tree=tests_only))
         built = accept_already_built(judged)
@@ -336,7 +342,9 @@ def format_refusal(judged: JudgedAttempt) -> str:
     )
     texts = attempt_texts(attempt)
     phase = "RED, without the code" if is_red else "GREEN, with the code"
-    return "\n".join((f"Refused in {phase}:", *(text for name, text in texts.items() if text and "wrote" not in name)))
+    listed = (text for name, text in texts.items() if text and "wrote" not in name)
+    is_regression = any(each.code == "GRN304" for each in judged.verdict.errors)
+    return "\n".join((f"Refused in {phase}:", *listed, *([DECLARE_OR_RESTORE] if is_regression else ())))
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ def judge_tree(
     context = StoryContext.from_cycle(
         session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
     )
+    if phase is Phase.RED or pre_implemented:
+        context = replace(context, changed_tests=position.declared)
     if phase is Phase.RED:
         context = replace(context, held_out=examples if session.config.gates.held_out else None)
     evidence = gather(session.services.gathering, phase, position.base_tree, tree, story=context, docs=docs)

@@ -10,6 +10,7 @@ from prd2pr.agents.outputs.story_roles import WorkReport
 from prd2pr.agents.relevance import format_story_text
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
 from prd2pr.agents.task import AttemptContext, EarlierAttempt, RoleMaterial
+from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.costs.profiles import describe_profile, uses_model
 from prd2pr.domain.evidence import Evidence, Verdict
 from prd2pr.domain.memory_records import Memory
@@ -47,6 +48,7 @@ from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,
     Stuck,
+    find_undeclared_tests,
     is_repeated_attempt,
     list_refused_attempts,
     load_earlier_attempts,
@@ -57,6 +59,7 @@ from prd2pr.workflow.phases.attempts import (
     sum_step_spend,
 )
 from prd2pr.workflow.phases.delivered_stories import (
+    DECLARE_OR_RESTORE,
     ask_for_refactoring,
     find_story_that_waits,
     find_tree,
@@ -197,11 +200,11 @@ def refactor_in_conversation(session: Session, position: Position) -> PhaseOutco
     for number in range(len(load_earlier_attempts(session, position, Phase.REFACTOR)) + 1, REFACTOR_ATTEMPTS + 1):
         delivery = ask_for_refactoring(session, position, measures, number)
         tree = find_tree(session, position, delivery)
-        if delivery.status != "done" or tree in (None, position.code_tree):
+        if delivery.report.status != "done" or tree in (None, position.code_tree):
             record_judged(session, delivery, position.head, "accepted")
             return skip_refactoring(session, position, NOTHING_TO_REFACTOR)
         assert tree is not None, "checked above"
-        judged = replace(judge_tree(session, position, Phase.REFACTOR, tree), explanation=delivery.explanation)
+        judged = replace(judge_tree(session, position, Phase.REFACTOR, tree), explanation=delivery.report.explanation)
         if judged.verdict.accepted:
             record_judged(session, delivery, position.head, "accepted")
             return AcceptedPhase(Phase.REFACTOR, replace(judged, attempt=number))
@@ -296,16 +299,29 @@ def judge_unchanged(position: Position, work: RoleWork[WorkReport]) -> JudgedAtt
 def judge_role_work(
     session: Session, position: Position, role: Role[WorkReport], work: RoleWork[WorkReport], number: int
 ) -> JudgedAttempt:
-    tree, examples = work.code_tree, NO_HIDDEN_EXAMPLES
+    tree, examples, refused = work.code_tree, NO_HIDDEN_EXAMPLES, work.result.refused_writes
+    if role.phase is Phase.RED:
+        declared = work.result.output.changed_tests if work.result.output else ()
+        position = replace(position, declared=(*position.declared, *declared))
+        tree, undeclared = restore_undeclared_tests(session, position, tree)
+        work, refused = replace(work, code_tree=tree), (*refused, *undeclared)
     if role is TESTER and session.config.gates.held_out:
         tree, examples = extract_hidden_examples(session, position, work.code_tree)
     return replace(
         judge_tree(session, position, role.phase, tree, examples=examples),
         attempt=number,
         explanation=work.result.explanation,
-        refused_writes=work.result.refused_writes,
+        refused_writes=refused,
         work_tree=work.code_tree,
     )
+
+
+def restore_undeclared_tests(session: Session, position: Position, tree: str) -> tuple[str, tuple[RefusedWrite, ...]]:
+    """Return the tree without changes to existing tests that are not declared, and these changes."""
+    paths = find_undeclared_tests(session, position, tree, position.declared)
+    before = {each.path: BlobRef(each.blob, each.mode) for each in session.git.entries(position.base_tree)}
+    refused = tuple(RefusedWrite(path, "RED101", f"{path} is restored. {DECLARE_OR_RESTORE}") for path in paths)
+    return session.git.edit_tree(tree, {path: before.get(path) for path in paths}) if paths else tree, refused
 
 
 def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
