@@ -5,6 +5,7 @@ Only the model's answers are scripted: each is looked up by its purpose, `calc-1
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -255,4 +256,7 @@ class World:
         """The text of a file. A PRD's state is read as the program reads it, with the evidence of all steps."""
         if path.startswith(".orch-state/prds/"):
             return show_state(self.repo, path, rev or self.branch)
+        if path.endswith(".gz"):
+            with Git.open(self.repo) as git:
+                return gzip.decompress(git.read(rev or self.branch, path) or b"").decode()
         return self.git("show", f"{rev or self.branch}:{path}")

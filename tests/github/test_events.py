@@ -23,6 +23,7 @@ from prd2pr.github.events.events import (
     LabelAdded,
     PullClosed,
     PullReopened,
+    ReviewSubmitted,
     ScheduleTriggered,
     WorkflowDispatched,
     read_event,
@@ -36,6 +37,7 @@ KINDS = (
     ScheduleTriggered,
     PullClosed,
     PullReopened,
+    ReviewSubmitted,
     AppInstalled,
     EventIgnored,
 )

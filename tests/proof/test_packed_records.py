@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from test_completion import LAYOUT, ROOT, Files, finished_stage, forge, list_findings, with_files
@@ -17,12 +18,22 @@ from prd2pr.proof.claims.packed_prds import summarize_packed_prd
 from prd2pr.state.codec import MAX_UNPACKED_BYTES, compress
 from prd2pr.state.evidence_files import iter_finished_files
 from prd2pr.state.finished_records import collect_records, parse_pack
+from prd2pr.state.layout import COMPRESSED, build_log_path
+from prd2pr.workflow.commits import phase_commit
 from prd2pr.workflow.commits.decisions import complete_finished_prd
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with finished_stage(tmp_path_factory.mktemp("packed")) as made:
+    with pytest.MonkeyPatch.context() as patch:
+        # Versions that wrote packs did not compress logs.
+        patch.setattr(phase_commit, "build_log_path", lambda run: build_log_path(run).removesuffix(COMPRESSED))
+        patch.setattr(phase_commit, "compress", lambda data: data)
+        yield from make_stage(tmp_path_factory.mktemp("packed"))
+
+
+def make_stage(root: Path) -> Iterator[Stage]:
+    with finished_stage(root) as made:
         complete_finished_prd(made.session, made.head)
         made.heads["complete"] = pack_records(made, made.head)
         made.back_to("complete")
