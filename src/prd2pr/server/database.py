@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -159,8 +160,22 @@ def _create_engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: Any, _: object) -> None:
     """Set the pragmas. With `synchronous=FULL` a commit is on disk when it returns, even in WAL mode."""
     connection.isolation_level = None  # the driver's implicit BEGIN is too late to take the lock
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    deadline = time.monotonic() + BUSY_SECONDS
+    while not _enter_wal_mode(connection, deadline):
+        time.sleep(0.02)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _enter_wal_mode(connection: Any, deadline: float) -> bool:
+    """Return whether it succeeded. SQLite does not wait here while another connection opens the same new file."""
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error) or time.monotonic() > deadline:
+            raise
+        return False
+    return True
 
 
 def _begin_sqlite(connection: Connection) -> None:
